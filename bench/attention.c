@@ -207,17 +207,24 @@ static void run_task(bench_job *base) {
     attention_job *job = (attention_job *)base;
     cache_next(&job->cache, &job->task);
     if (job->parts == NULL) {
-        bench_check(posenc_attention_run(&job->task, job->scratch, posenc_range_all()));
+        bench_check(posenc_attention_run(&job->task, job->scratch,
+                                         posenc_attention_workspace_bytes(job->task.q.ne[0], job->task.v.ne[0]),
+                                         posenc_range_all()));
         return;
     }
-    bench_check(posenc_attention_split(&job->task, job->scratch, job->parts, posenc_range_all()));
-    bench_check(posenc_attention_combine_splits(&job->task, job->parts, posenc_range_all()));
+    bench_check(posenc_attention_split(&job->task, job->scratch,
+                                       posenc_attention_workspace_bytes(job->task.q.ne[0], job->task.v.ne[0]),
+                                       job->parts, posenc_attention_split_bytes(&job->task), posenc_range_all()));
+    bench_check(posenc_attention_combine_splits(&job->task, job->parts, posenc_attention_split_bytes(&job->task),
+                                                posenc_range_all()));
 }
 
 static void run_plain(bench_job *base) {
     attention_job *job = (attention_job *)base;
     cache_next(&job->plain_cache, &job->plain);
-    bench_check(posenc_attention_run(&job->plain, job->scratch, posenc_range_all()));
+    bench_check(posenc_attention_run(&job->plain, job->scratch,
+                                     posenc_attention_workspace_bytes(job->plain.q.ne[0], job->plain.v.ne[0]),
+                                     posenc_range_all()));
 }
 
 /* Decode has little to multiply: what it cannot do without is reading the keys and values that it sees, once. */

@@ -44,9 +44,7 @@ static posenc_view scores(bench_job *base) {
 static void open_gradient(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
     job->shape = *(const gradient_shape *)base->shape;
-    job->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    job->params.scale = 0.125f;
-    job->params.mask = job->shape.mask;
+    job->params = posenc_score_params_of(0.125f, job->shape.mask);
     job->params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     job->params.cap = job->shape.cap;
     job->p = scores(base);

@@ -40,9 +40,7 @@ static void open_shaw(bench_job *base) {
     job->products = bench_view(base, POSENC_F32, REL_ROWS, s->n_q, s->n_heads);
     job->x = bench_view(base, POSENC_F32, s->n_k, s->n_q, s->n_heads);
     job->y = bench_view(base, POSENC_F32, s->n_k, s->n_q, s->n_heads);
-    job->without = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    job->without.scale = 0.125f;
-    job->without.mask = posenc_mask_causal();
+    job->without = posenc_score_params_of(0.125f, posenc_mask_causal());
     job->without.positions.query_start = s->n_k - s->n_q;
     posenc_rel_index *index = &job->index;
     bench_check(posenc_rel_bias_range(job->without.mask, job->without.positions.query_start, s->n_q, s->n_k,

@@ -89,10 +89,9 @@ static void open_scores(bench_job *base) {
     job->shape = *(const score_shape *)base->shape;
     const score_shape *s = &job->shape;
     bench_check(posenc_alibi_slopes(s->n_heads, 8.0, job->slopes));
-    job->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    job->params.scale = 0.0883883f;
+    job->params = posenc_score_params_of(0.0883883f, s->mask);
     job->params.bias.alibi_slopes = s->alibi ? job->slopes : NULL;
-    job->params.mask = s->mask;
+    job->params.n_heads = s->n_heads;
     job->params.output.masked = s->masked;
     job->params.positions.query_start = s->n_k - s->n_q;
     job->x = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);

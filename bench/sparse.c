@@ -46,7 +46,8 @@ static void open_index(bench_job *base) {
 
 static void run_index(bench_job *base) {
     index_job *job = (index_job *)base;
-    bench_check(posenc_index_scores(&job->args, job->scratch, posenc_range_all()));
+    bench_check(posenc_index_scores(&job->args, job->scratch, posenc_index_workspace_bytes(job->args.q.ne[0]),
+                                    posenc_range_all()));
 }
 
 static void limit_index(bench_job *base) {
@@ -106,7 +107,8 @@ static void open_top_k(bench_job *base) {
 static void run_top_k(bench_job *base) {
     const top_k_job *job = (top_k_job *)base;
     const top_k_shape *s = base->shape;
-    bench_check(posenc_top_k(&job->scores, NULL, s->k, job->keys, job->scratch, posenc_range_all()));
+    bench_check(posenc_top_k(&job->scores, NULL, s->k, job->keys, job->scratch,
+                             posenc_top_k_workspace_bytes(job->scores.ne[0], s->k), posenc_range_all()));
 }
 
 static int compare_keys(const void *a, const void *b) {

@@ -11,9 +11,7 @@ void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, in
     t->n_heads = n_heads;
     t->n_q = n_q;
     t->n_k = n_k;
-    t->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    t->params.mask = posenc_mask_none();
-    t->params.scale = 0.0883883f;
+    t->params = posenc_score_params_of(0.0883883f, posenc_mask_none());
     t->params.positions.query_start = n_k - n_q;
 }
 
@@ -26,6 +24,7 @@ static void offsets_of(const bench_terms *t, int64_t *first, int64_t *n) {
 void terms_alibi(bench_terms *t) {
     bench_check(posenc_alibi_slopes(t->n_heads, 8.0, t->slopes));
     t->params.bias.alibi_slopes = t->slopes;
+    t->params.n_heads = t->n_heads;
 }
 
 static void add_rel_bias(bench_terms *t) {

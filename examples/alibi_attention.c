@@ -58,10 +58,9 @@ static void mix_values(int64_t first, int64_t n, const float *weights, float (*o
 /* Scale, bias, mask and softmax of n keys from `first` on. Only distances count: seen from the part's first key, the
  * queries stand that much nearer. */
 static posenc_score_params params_of(int64_t first) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = 1.0f / sqrtf(HEAD_DIM);
+    posenc_score_params params = posenc_score_params_of(1.0f / sqrtf(HEAD_DIM), posenc_mask_causal());
     params.bias.alibi_slopes = slopes;
-    params.mask = posenc_mask_causal();
+    params.n_heads = N_HEADS;
     params.positions.query_start = N_K - N_Q - first;
     return params;
 }

@@ -11,25 +11,15 @@ static float q[MOST * HEADS * DIM], k[MOST * KV_HEADS * DIM], v[MOST * KV_HEADS 
 static uint16_t k_cache[CONTEXT * KV_HEADS * DIM], v_cache[CONTEXT * KV_HEADS * DIM]; /* f16 */
 static float scratch[1 << 18]; /* posenc_attention_workspace_bytes(DIM, DIM) or more, for each thread */
 
-/* Attention of n tokens that follow n_past others in the cache: a prompt, or one token to decode. */
-static posenc_status attend(const posenc_rope *rope, const int32_t *positions, int64_t n_past, int64_t n) {
-    posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, HEADS, n, 1);
-    posenc_view result = posenc_view_dense(out, POSENC_F32, DIM, HEADS, n, 1);
-    posenc_view new_keys = posenc_view_dense(k, POSENC_F32, DIM, KV_HEADS, n, 1);
-    posenc_view new_values = posenc_view_dense(v, POSENC_F32, DIM, KV_HEADS, n, 1);
-    posenc_view keys = posenc_view_dense(k_cache, POSENC_F16, DIM, KV_HEADS, n_past + n, 1);
-    posenc_view values = posenc_view_dense(v_cache, POSENC_F16, DIM, KV_HEADS, n_past + n, 1);
-    posenc_rope_tensor tensors[] = {
-        {.x = queries, .y = queries, .rotates = 1, .scale = 0.0883883f}, /* 1 / sqrt(DIM) */
-        {.x = new_keys, .y = posenc_view_slice(keys, 2, n_past, n), .rotates = 1, .scale = 1.0f},
-        {.x = new_values, .y = posenc_view_slice(values, 2, n_past, n), .scale = 1.0f}};
-    posenc_range all = posenc_range_all();
-    posenc_status status = posenc_rope_apply_tensors(rope, tensors, 3, positions, NULL, POSENC_FORWARD, all);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_causal();
-    if (status == POSENC_OK)
-        status = posenc_attention(&params, &queries, &keys, &values, &result, scratch, all);
-    return status;
+/* Attention of n new tokens behind n_past in the cache: a prompt, or one token to decode. q is rotated in place. */
+static posenc_status attend(const posenc_rope *rope, int64_t n_past, int64_t n) {
+    posenc_score_params params = posenc_score_params_of(0.0883883f, posenc_mask_causal()); /* 1 / sqrt(DIM) */
+    posenc_step step = {.rope = rope, .params = &params, .head_dim = DIM, .n_heads = HEADS, .n_kv_heads = KV_HEADS};
+    step.q = q, step.k = k, step.v = v, step.out = out;
+    step.k_cache = k_cache, step.v_cache = v_cache, step.cache_bytes = sizeof k_cache;
+    step.cache_type = POSENC_F16, step.n_ctx = CONTEXT;
+    step.n_past = n_past, step.n_tokens = n;
+    return posenc_step_run(&step, scratch, sizeof scratch);
 }
 
 int main(void) {
@@ -39,11 +29,10 @@ int main(void) {
     params.base = 500000.0;
     posenc_rope *rope;
     posenc_status status = posenc_rope_create(&params, &rope);
-    const int32_t positions[] = {0, 1, 2, 3};
     if (status == POSENC_OK)
-        status = attend(rope, positions, 0, 3); /* a prompt of three tokens; fill q, k and v first */
+        status = attend(rope, 0, 3); /* a prompt of three tokens; fill q, k and v first */
     if (status == POSENC_OK)
-        status = attend(rope, positions + 3, 3, 1);
+        status = attend(rope, 3, 1);
     posenc_rope_free(rope);
     return status != POSENC_OK;
 }

@@ -43,7 +43,8 @@ typedef struct pass {
     float q[MAX_BATCH * Q], k[MAX_BATCH * KV], v[MAX_BATCH * KV], mixed[MAX_BATCH * Q];
     posenc_score_params params;
     posenc_attention_args attention;
-    void *scratch[N_THREADS]; /* posenc_attention_workspace_bytes bytes for each thread */
+    void *scratch[N_THREADS];
+    size_t scratch_bytes;                                           /* of each thread */
     float parts[(HEAD_DIM + 2) * MAX_BATCH * N_HEADS * N_SEGMENTS]; /* posenc_attention_split_bytes at most */
     int nth;
     pthread_barrier_t barrier;
@@ -98,8 +99,7 @@ static void rotate(pass *p, int ith) {
 /* Sets the arguments of attention. The tokens of the pass are in the cache already. */
 static void set_attention(pass *p) {
     int64_t n_k = p->cache->n + p->n;
-    p->params = (posenc_score_params)POSENC_SCORE_DEFAULTS; /* the scale is in Q already */
-    p->params.mask = posenc_mask_causal();
+    p->params = posenc_score_params_of(1.0f, posenc_mask_causal()); /* the scale is in Q already */
     p->attention = (posenc_attention_args){
         .params = &p->params,
         .q = posenc_view_dense(p->q, POSENC_F32, HEAD_DIM, N_HEADS, p->n, 1),
@@ -115,16 +115,17 @@ static void set_attention(pass *p) {
  * hands units out a few at a time instead (docs/embedding.md). */
 static void attend(pass *p, int ith) {
     const posenc_attention_args *args = &p->attention;
-    int64_t n_units = posenc_attention_tile_count(&args->q, &args->k), n_parts = posenc_attention_split_count(args);
+    int64_t n_units = posenc_attention_unit_count(&args->q, &args->k), n_parts = posenc_attention_split_count(args);
     posenc_range units = posenc_range_of_thread(n_units, ith, p->nth);
     if (n_units >= p->nth) {
-        check(posenc_attention_run(args, p->scratch[ith], units), "attention");
+        check(posenc_attention_run(args, p->scratch[ith], p->scratch_bytes, units), "attention");
         return;
     }
-    check(posenc_attention_split(args, p->scratch[ith], p->parts, posenc_range_of_thread(n_parts, ith, p->nth)),
+    check(posenc_attention_split(args, p->scratch[ith], p->scratch_bytes, p->parts, sizeof p->parts,
+                                 posenc_range_of_thread(n_parts, ith, p->nth)),
           "parts");
     pthread_barrier_wait(&p->barrier);
-    check(posenc_attention_combine_splits(args, p->parts, units), "join");
+    check(posenc_attention_combine_splits(args, p->parts, sizeof p->parts, units), "join");
 }
 
 static void run_part(pass *p, int ith) {
@@ -291,8 +292,9 @@ int main(void) {
     params.head_dim = params.n_rot = HEAD_DIM;
     params.base = 500000.0;
     check(posenc_rope_create(&params, &l.rope), "rope");
+    p.scratch_bytes = posenc_attention_workspace_bytes(HEAD_DIM, HEAD_DIM);
     for (int ith = 0; ith < N_THREADS; ith++) /* a thread needs one, whatever the number of layers and keys */
-        if ((p.scratch[ith] = malloc(posenc_attention_workspace_bytes(HEAD_DIM, HEAD_DIM))) == NULL)
+        if ((p.scratch[ith] = malloc(p.scratch_bytes)) == NULL)
             return 1;
 
     forward(&p, x, at_once, N_TOKENS, 1);

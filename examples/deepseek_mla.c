@@ -56,11 +56,11 @@ static void absorbed_attention(const posenc_rope *rope, float scale, float out[T
 
     posenc_view values = posenc_view_slice(keys, 0, 0, RANK), result;
     result = posenc_view_dense(mixed, POSENC_F32, RANK, HEADS, TOKENS, 1);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS; /* the scale is in the queries */
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal()); /* the scale is in the queries */
     if (posenc_attention_workspace_bytes(WIDE, RANK) > sizeof scratch)
         exit(1);
-    check(posenc_attention(&params, &queries, &keys, &values, &result, scratch, posenc_range_all()), "attention");
+    check(posenc_attention(&params, &queries, &keys, &values, &result, scratch, sizeof scratch, posenc_range_all()),
+          "attention");
     for (int t = 0; t < TOKENS; t++)
         for (int h = 0; h < HEADS; h++)
             for (int c = 0; c < V_DIM; c++)

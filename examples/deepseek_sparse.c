@@ -33,11 +33,14 @@ static void make_lists(int32_t lists[TOKENS][TOP]) {
         .scores = posenc_view_dense(scores, POSENC_F32, TOKENS, TOKENS, 1, 1),
         .bounds = {.end = ends, .query_stride = 1},
     };
-    void *scratch = allocate(posenc_index_workspace_bytes(INDEX_DIM));
-    check(posenc_index_scores(&index, scratch, posenc_range_all()), "scores of the indexer");
+    size_t scratch_bytes = posenc_index_workspace_bytes(INDEX_DIM);
+    void *scratch = allocate(scratch_bytes);
+    check(posenc_index_scores(&index, scratch, scratch_bytes, posenc_range_all()), "scores of the indexer");
     free(scratch);
-    scratch = allocate(posenc_top_k_workspace_bytes(TOKENS, TOP));
-    check(posenc_top_k(&index.scores, &index.bounds, TOP, lists[0], scratch, posenc_range_all()), "top-k");
+    scratch_bytes = posenc_top_k_workspace_bytes(TOKENS, TOP);
+    scratch = allocate(scratch_bytes);
+    check(posenc_top_k(&index.scores, &index.bounds, TOP, lists[0], scratch, scratch_bytes, posenc_range_all()),
+          "top-k");
     free(scratch);
 }
 
@@ -54,8 +57,9 @@ static void sparse_attention(int32_t lists[TOKENS][TOP], float out[TOKENS][HEADS
         .out = posenc_view_dense(out, POSENC_F32, DIM, HEADS, TOKENS, 1),
         .lists = &keys_of_queries,
     };
-    void *scratch = allocate(posenc_attention_workspace_bytes(DIM, DIM));
-    check(posenc_attention_run(&args, scratch, posenc_range_all()), "attention");
+    size_t scratch_bytes = posenc_attention_workspace_bytes(DIM, DIM);
+    void *scratch = allocate(scratch_bytes);
+    check(posenc_attention_run(&args, scratch, scratch_bytes, posenc_range_all()), "attention");
     free(scratch);
 }
 

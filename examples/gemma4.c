@@ -53,12 +53,13 @@ static void attend(const kind *a, float *out) {
                                     tensor(v, values, a->dim, a->kv_heads, 0, ones)};
     check(posenc_rope_apply_tensors(a->rope, tensors, 3, positions, NULL, POSENC_FORWARD, posenc_range_all()),
           "rotation");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = a->window > 0 ? posenc_mask_window(a->window) : posenc_mask_causal();
+    posenc_score_params params =
+        posenc_score_params_of(1.0f, a->window > 0 ? posenc_mask_window(a->window) : posenc_mask_causal());
     posenc_view result = posenc_view_dense(out, POSENC_F32, a->dim, HEADS, TOKENS, 1);
     if (posenc_attention_workspace_bytes(a->dim, a->dim) > sizeof scratch)
         exit(1);
-    check(posenc_attention(&params, &tensors[0].y, &tensors[1].y, &tensors[2].y, &result, scratch, posenc_range_all()),
+    check(posenc_attention(&params, &tensors[0].y, &tensors[1].y, &tensors[2].y, &result, scratch, sizeof scratch,
+                           posenc_range_all()),
           "attention");
 }
 

@@ -37,12 +37,15 @@ static void attend(const posenc_rope *rope, int has_window, float out[TOKENS][HE
         {.x = posenc_view_dense(q, POSENC_F32, DIM, HEADS, TOKENS, 1), .y = queries, .rotates = 1, .scale = 0.125f},
         {.x = posenc_view_dense(k, POSENC_F32, DIM, KV_HEADS, TOKENS, 1), .y = keys, .rotates = 1, .scale = 1.0f}};
     check(posenc_rope_apply_tensors(rope, tensors, 2, positions, NULL, POSENC_FORWARD, posenc_range_all()), "rotation");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS; /* the scale, 1 / sqrt(DIM), is in the queries */
-    params.mask = has_window ? posenc_mask_window(WINDOW) : posenc_mask_causal();
+    /* The scale, 1 / sqrt(DIM), is in the queries. */
+    posenc_score_params params =
+        posenc_score_params_of(1.0f, has_window ? posenc_mask_window(WINDOW) : posenc_mask_causal());
     params.sinks = sinks;
+    params.n_heads = HEADS;
     if (posenc_attention_workspace_bytes(DIM, DIM) > sizeof scratch)
         exit(1);
-    check(posenc_attention(&params, &queries, &keys, &values, &result, scratch, posenc_range_all()), "attention");
+    check(posenc_attention(&params, &queries, &keys, &values, &result, scratch, sizeof scratch, posenc_range_all()),
+          "attention");
 }
 
 static void plain(const posenc_rope *rope, int has_window, double out[TOKENS][HEADS][DIM]) {

@@ -59,10 +59,9 @@ static double nearness(int has_rope, int has_alibi) {
         rotate(k);
     }
     check(posenc_alibi_slopes(HEADS, 8.0, slopes));
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = 0.125f;
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of(0.125f, posenc_mask_causal());
     params.bias.alibi_slopes = has_alibi ? slopes : NULL;
+    params.n_heads = HEADS;
     posenc_view queries = tokens(q), keys = tokens(k), values = tokens(v), y = tokens(out);
     posenc_view p = posenc_view_dense(probabilities, POSENC_F32, TOKENS, TOKENS, HEADS, 1);
     check(posenc_attention_reference(&params, &queries, &keys, &values, &y, &p));

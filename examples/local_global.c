@@ -49,9 +49,7 @@ int main(void) {
         for (int j = 0; j < TOKENS; j++)
             visible[i * TOKENS + j] = (uint8_t)is_visible(i, j);
     posenc_bool_mask mask = {visible, {1, TOKENS, 0, 0}, POSENC_KEEP};
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = 0.1767767f;
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of(0.1767767f, posenc_mask_causal());
     params.bool_mask = &mask;
     posenc_view tokens = posenc_view_dense(x, POSENC_F32, DIM, 1, TOKENS, 1);
     posenc_view y = posenc_view_dense(out, POSENC_F32, DIM, 1, TOKENS, 1);

@@ -66,7 +66,7 @@ static void attend(const posenc_rope *rope, float out[TOKENS][HEADS][DIM]) {
     params.mask = posenc_mask_causal();
     if (posenc_attention_workspace_bytes(DIM, DIM) > sizeof scratch)
         exit(1);
-    check(posenc_attention(&params, &a, &b, &c, &result, scratch, posenc_range_all()), "attention");
+    check(posenc_attention(&params, &a, &b, &c, &result, scratch, sizeof scratch, posenc_range_all()), "attention");
 }
 
 static void plain(const posenc_rope *rope, double out[TOKENS][HEADS][DIM]) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/for_python.h"
+
 static const double pi = 3.14159265358979323846;
 
 /* One row at a real coordinate. */

@@ -8,6 +8,8 @@
 
 #include <mpfr.h>
 
+#include "core/for_python.h"
+
 enum { BITS = 256, SOME_HEADS = 200 };
 
 /* 2^(-max_bias numerator / denominator), correctly rounded to float32. */
@@ -149,9 +151,9 @@ static void test_bias(void **state) {
             posenc_range rows = {truth_below(n_rows), 0};
             rows.end = rows.begin + truth_below(n_rows - rows.begin + 1);
             truth_tensor bias = truth_tensor_random(ne);
-            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            posenc_score_params params = posenc_score_params_of(1.0f, mask);
             params.bias.alibi_slopes = slopes;
-            params.mask = mask;
+            params.n_heads = ne[2];
             params.positions.query_start = query_start;
             truth_ok(posenc_logits(&params, NULL, &bias.view, rows));
             check_bias(rows, mask, query_start, slopes, &bias);

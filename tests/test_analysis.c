@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/for_python.h"
+
 /* ---- Rows: D.1 - D.3 ---- */
 
 static double plain_dot(const posenc_view *e, int64_t a, int64_t b) {

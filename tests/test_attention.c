@@ -75,6 +75,7 @@ static void test_hybrid(void **state) {
             posenc_rope_free(rope);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.scale = (float)(1.0 / sqrt((double)dim));
+            params.n_heads = n_heads;
             params.positions.query_start = n_k - n_q;
             params.bias.alibi_slopes =
                 round % 3 ? slopes : NULL; /* without: RoPE alone; without a mask and NoPE: see below */
@@ -122,8 +123,7 @@ static void test_permutation(void **state) {
         after.data = moved;
         a.data = out;
         b.data = permuted;
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_none();
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
         int n_different[2] = {0, 0};
         for (int causal = 0; causal < 2; causal++) {
             params.mask = causal ? posenc_mask_causal() : posenc_mask_none();
@@ -144,9 +144,7 @@ static void test_nope(void **state) {
                 keys = posenc_view_dense(k, POSENC_F32, 2, 1, 2, 1);
     posenc_view values = posenc_view_dense(v, POSENC_F32, 1, 1, 2, 1),
                 y = posenc_view_dense(out, POSENC_F32, 1, 1, 2, 1);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = 0.70710678f;
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of(0.70710678f, posenc_mask_causal());
     truth_ok(posenc_attention_reference(&params, &queries, &keys, &values, &y, NULL));
     truth_close((double)out[0], 1.0, 1e-6, "query 0");
     truth_close((double)out[1], 2.3395231, 1e-6, "query 1");
@@ -172,8 +170,7 @@ static void test_local_global(void **state) {
         g.data = global;
         w.data = whole;
         posenc_softmax_sum sums[2][N];
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_chunked(BLOCK);
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_chunked(BLOCK));
         truth_ok(posenc_softmax_partial(&params, &s, &l, sums[0], posenc_range_all()));
         posenc_bool_mask heads_of_blocks = {first, {1, 0, 0, 0}, POSENC_KEEP};
         params.mask = posenc_mask_causal();
@@ -209,9 +206,8 @@ static void test_masked_nan(void **state) {
     posenc_view probabilities = posenc_view_dense(p, POSENC_F32, 2, 1, 1, 1);
     values.data = v;
     result.data = &out;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_causal();
     truth_ok(posenc_attention_reference(&params, &queries, &keys, &values, &result, &probabilities));
     assert_true(out == 3.0f && p[0] == 1.0f && p[1] == 0.0f);
 }

@@ -111,12 +111,11 @@ static double promised_lse(const exact_row *x, int64_t n) {
 
 static result attend(const row *r) {
     result y;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    params.scale = r->scale;
+    posenc_score_params params = posenc_score_params_of(r->scale, posenc_mask_none());
     params.cap = r->cap;
     params.positions.query_start = r->position;
     params.bias.alibi_slopes = r->slope != 0.0f ? &r->slope : NULL;
+    params.n_heads = 1;
     posenc_view bias = posenc_view_dense((void *)(uintptr_t)r->bias, POSENC_F32, r->n_k, 1, 1, 1);
     params.bias.tensor = r->bias != NULL ? &bias : NULL;
     posenc_view lse = posenc_view_dense(&y.lse, POSENC_F32, 1, 1, 1, 1);
@@ -130,7 +129,7 @@ static result attend(const row *r) {
     };
     void *scratch = malloc(posenc_attention_workspace_bytes(r->dim, 1));
     assert_non_null(scratch);
-    truth_ok(posenc_attention_run(&task, scratch, posenc_range_all()));
+    truth_ok(posenc_attention_run(&task, scratch, posenc_attention_workspace_bytes(r->dim, 1), posenc_range_all()));
     free(scratch);
     return y;
 }
@@ -347,8 +346,7 @@ static void test_range_of_values(void **state) {
     many_keys[599] = 100.0f;
     assert_true(isnan(attend(&r).out));
     /* The reference divides by the sum first. */
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     float zero = 0.0f, plain;
     outweighed(0.0f, 1e37f, 40);
     posenc_view q = posenc_view_dense(&zero, POSENC_F32, 1, 1, 1, 1),

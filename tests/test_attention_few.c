@@ -50,12 +50,12 @@ static void draw(const few_call *c, posenc_attention_args *task, posenc_attentio
 static void attend_some(posenc_attention_args *task, const few_call *c, int64_t n_q, float *to, void *scratch) {
     task->q = posenc_view_dense(queries, POSENC_F32, c->dim, c->n_heads, n_q, 1);
     task->out = posenc_view_dense(to, POSENC_F32, c->dim, c->n_heads, n_q, 1);
-    truth_ok(posenc_attention_run(task, scratch, posenc_range_all()));
+    truth_ok(posenc_attention_run(task, scratch, posenc_attention_workspace_bytes(task->q.ne[0], task->v.ne[0]),
+                                  posenc_range_all()));
 }
 
 static void check(const few_call *c) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_attention_args task = {.params = &params};
     posenc_attention_pages pages;
     posenc_rope_params rope_params = POSENC_ROPE_DEFAULTS;

@@ -133,7 +133,8 @@ static void compare_with_plain(double *l, plain_row *rows, double *worst, long l
     TRUTH_EACH(&lse.view, c, h, i, b)
     attend_plainly(i, h, b, l, row++);
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_attention_run(&task, scratch, posenc_range_all()));
+        truth_ok(posenc_attention_run(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]),
+                                      posenc_range_all()));
         row = rows;
         TRUTH_EACH(&lse.view, c, h, i, b)
         compare_row(row++, &lse, i, h, b, worst, n_values);
@@ -193,8 +194,9 @@ static void test_same_bits(void **state) {
             attend(&out.view);
             truth_same_views(&out.view, &first.view, "tiers differ");
             truth_reset(&out);
-            for (int64_t unit = posenc_attention_tile_count(&q.view, &k.view) - 1; unit >= 0; unit--)
+            for (int64_t unit = posenc_attention_unit_count(&q.view, &k.view) - 1; unit >= 0; unit--)
                 truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, &out.view, scratch,
+                                          posenc_attention_workspace_bytes(q.view.ne[0], v.view.ne[0]),
                                           (posenc_range){unit, unit + 1}));
             truth_same_views(&out.view, &first.view, "unit by unit");
         }
@@ -226,7 +228,8 @@ static void test_same_bits(void **state) {
             s.params.bias.tensor = all.bias.tensor != NULL ? &bias : NULL;
             if (all.bias.by_query.products != NULL)
                 s.params.bias.by_query.products = &products;
-            truth_ok(posenc_attention(&s.params, &one, &k.view, &v.view, &to, scratch, posenc_range_all()));
+            truth_ok(posenc_attention(&s.params, &one, &k.view, &v.view, &to, scratch,
+                                      posenc_attention_workspace_bytes(one.ne[0], v.view.ne[0]), posenc_range_all()));
         }
         s.params = all;
         truth_same_views(&out.view, &first.view, "query by query");
@@ -247,7 +250,8 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
     memcpy(memory + bytes, canary, sizeof canary);
     for (int tier = -1; truth_next_tier(&tier);) {
         truth_ok(posenc_attention_reference(params, &x.view, &keys.view, &keys.view, &want.view, NULL));
-        truth_ok(posenc_attention(params, &x.view, &keys.view, &keys.view, &got.view, memory, posenc_range_all()));
+        truth_ok(posenc_attention(params, &x.view, &keys.view, &keys.view, &got.view, memory,
+                                  posenc_attention_workspace_bytes(x.view.ne[0], keys.view.ne[0]), posenc_range_all()));
         TRUTH_EACH(&got.view, c, h, i, b)
         truth_close((double)truth_get(&got.view, c, h, i, b), (double)*truth_at(&want.view, c, h, i, b), 4e-6,
                     "channel %lld of query %lld", (long long)c, (long long)i);
@@ -263,8 +267,7 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
 static void test_whole_units(void **state) {
     (void)state;
     static const int64_t counts[] = {63, 64, 65, 95, 96, 97, 127, 128, 129, 191, 192, 193, 256};
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         compare_with_reference(&params, counts[i], 256);
 }
@@ -272,22 +275,23 @@ static void test_whole_units(void **state) {
 /* Without keys every row is empty; the reference gave 0 for it whatever `empty` says. */
 static void test_no_keys(void **state) {
     (void)state;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
     const float sinks[] = {-INFINITY, 0.5f};
     for (int round = 0; round < 6; round++) { /* without a sink, with each of these */
         enum { DIM = 8, N_Q = 3 };
         int is_nan = round % 2 && round / 2 != 2; /* a row with a finite sink has a sum */
         params.output.fully_masked = round % 2 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
         params.sinks = round < 2 ? NULL : &sinks[round / 2 - 1];
+        params.n_heads = 1;
         float x[DIM * N_Q] = {0}, fused[DIM * N_Q], plain[DIM * N_Q];
         posenc_view queries = posenc_view_dense(x, POSENC_F32, DIM, 1, N_Q, 1);
         posenc_view keys = posenc_view_dense(NULL, POSENC_F32, DIM, 1, 0, 1);
         posenc_view got = posenc_view_dense(fused, POSENC_F32, DIM, 1, N_Q, 1), want = got;
         want.data = plain;
         void *memory = malloc(posenc_attention_workspace_bytes(DIM, DIM));
-        truth_ok(posenc_attention(&params, &queries, &keys, &keys, &got, memory, posenc_range_all()));
+        truth_ok(posenc_attention(&params, &queries, &keys, &keys, &got, memory,
+                                  posenc_attention_workspace_bytes(queries.ne[0], keys.ne[0]), posenc_range_all()));
         truth_ok(posenc_attention_reference(&params, &queries, &keys, &keys, &want, NULL));
         for (int i = 0; i < DIM * N_Q; i++)
             assert_true(is_nan ? isnan(fused[i]) && isnan(plain[i]) : fused[i] == 0.0f && plain[i] == 0.0f);
@@ -299,10 +303,10 @@ static void test_no_keys(void **state) {
 static void test_nothing_in_a_block(void **state) {
     (void)state;
     const float slope = 0.5f;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
     params.bias.alibi_slopes = &slope;
+    params.n_heads = 1;
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
         params.output.fully_masked = (posenc_fully_masked_row)empty;
         compare_with_reference(&params, 1200, 1200);
@@ -322,9 +326,8 @@ static void test_masked_means_nothing(void **state) {
         truth_tensor_free(&first);
         close_attention();
     }
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_causal();
     params.output.masked = POSENC_MASKED_UNTOUCHED;
     compare_with_reference(&params, 200, 200);
 }
@@ -332,8 +335,7 @@ static void test_masked_means_nothing(void **state) {
 /* First keys that reach into a later block, and a window behind them in the same one. */
 static void test_hole_in_a_later_block(void **state) {
     (void)state;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_window(10);
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_window(10));
     params.mask.n_first = 600;
     params.positions.query_start = 900;
     compare_with_reference(&params, 300, 1200);
@@ -388,15 +390,15 @@ static float visible_beside_zero(float logit, size_t at, size_t zero) {
     keys[zero] = 0.0f;
     keys[at] = logit;
     values[at] = 0x1p100f;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
     posenc_view one = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1), to = one;
     posenc_view k_view = posenc_view_dense(keys, POSENC_F32, 1, 1, N_K, 1), v_view = k_view;
     to.data = &result;
     v_view.data = values;
     void *memory = malloc(posenc_attention_workspace_bytes(1, 1));
-    truth_ok(posenc_attention(&params, &one, &k_view, &v_view, &to, memory, posenc_range_all()));
+    truth_ok(posenc_attention(&params, &one, &k_view, &v_view, &to, memory,
+                              posenc_attention_workspace_bytes(one.ne[0], v_view.ne[0]), posenc_range_all()));
     free(memory);
     return result;
 }

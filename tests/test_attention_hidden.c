@@ -29,9 +29,7 @@ static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2) {
 
 /* Rows of the bias are hidden at both ends, here and there between, and sometimes altogether. */
 static void open_call(void) {
-    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    params.scale = 0.2f;
+    params = posenc_score_params_of(0.2f, posenc_mask_none());
     n_q = 1 + truth_below(MAX_Q);
     n_k = 1 + truth_below(truth_below(4) ? 100 : MAX_K - 1);
     q = random_tensor(DIM, HEADS, n_q);
@@ -62,7 +60,8 @@ static void close_call(void) {
 }
 
 static void attend(const posenc_view *queries, const posenc_view *to) {
-    truth_ok(posenc_attention(&params, queries, &k.view, &v.view, to, scratch, posenc_range_all()));
+    truth_ok(posenc_attention(&params, queries, &k.view, &v.view, to, scratch,
+                              posenc_attention_workspace_bytes(queries->ne[0], v.view.ne[0]), posenc_range_all()));
 }
 
 static posenc_view only_query(posenc_view tokens, int64_t i) {
@@ -91,6 +90,7 @@ static void test_same_as_bounds(void **state) {
                     if (j < begin || j >= stop)
                         set(&row, j, 0, 0, 1.0f);
                 params.bias.tensor = &row;
+                params.n_batch = 1;
                 params.sequences.k_begin = &begin;
                 params.sequences.k_end = &stop;
                 attend(&one, &to);
@@ -130,6 +130,7 @@ static void test_slopes(void **state) {
         open_call();
         set(&bias.view, 0, 0, 0, -INFINITY);
         params.bias.tensor_slopes = slopes;
+        params.n_heads = HEADS;
         attend(&q.view, &out.view);
         for (int64_t h = 0; h < HEADS; h++)
             assert_int_equal(isnan(truth_get(&out.view, 0, h, 0, 0)) != 0, !(slopes[h] > 0.0f));
@@ -146,8 +147,7 @@ static float attend_around_hole(const float *keys, const float *values, int64_t 
     float query[WIDTH], to[WIDTH];
     for (int c = 0; c < WIDTH; c++)
         query[c] = 0.01f * (float)c;
-    posenc_score_params around = POSENC_SCORE_DEFAULTS;
-    around.mask = posenc_mask_window(window);
+    posenc_score_params around = posenc_score_params_of(1.0f, posenc_mask_window(window));
     around.mask.n_first = 4;
     around.positions.query_start = HOLE_KEYS - 1;
     around.bias.tensor = hiding;
@@ -156,7 +156,8 @@ static float attend_around_hole(const float *keys, const float *values, int64_t 
     all_values.data = (void *)(uintptr_t)values;
     result.data = to;
     void *memory = malloc(posenc_attention_workspace_bytes(WIDTH, WIDTH));
-    truth_ok(posenc_attention(&around, &one, &all, &all_values, &result, memory, posenc_range_all()));
+    truth_ok(posenc_attention(&around, &one, &all, &all_values, &result, memory,
+                              posenc_attention_workspace_bytes(one.ne[0], all_values.ne[0]), posenc_range_all()));
     free(memory);
     return to[0];
 }

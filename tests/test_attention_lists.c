@@ -218,7 +218,8 @@ static void attend_gathered(const sparse_call *c, int64_t i, int64_t b, const po
         table = gathered_table(&c->table, list, n);
         args.k_table = &table;
     }
-    truth_ok(posenc_attention_run(&args, c->scratch, posenc_range_all()));
+    truth_ok(posenc_attention_run(&args, c->scratch, posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]),
+                                  posenc_range_all()));
     if (args.k_rope != NULL)
         free(table.cos);
     if (!is_mla)
@@ -228,17 +229,22 @@ static void attend_gathered(const sparse_call *c, int64_t i, int64_t b, const po
 
 /* Unit by unit from the last, or part by part. */
 static void run_listed(const sparse_call *c, int in_parts) {
-    int64_t n_units = posenc_attention_tile_count(&c->args.q, &c->args.k);
+    int64_t n_units = posenc_attention_unit_count(&c->args.q, &c->args.k);
     if (!in_parts) {
         for (int64_t i = n_units - 1; i >= 0; i--)
-            truth_ok(posenc_attention_run(&c->args, c->scratch, (posenc_range){i, i + 1}));
+            truth_ok(posenc_attention_run(&c->args, c->scratch,
+                                          posenc_attention_workspace_bytes(c->args.q.ne[0], c->args.v.ne[0]),
+                                          (posenc_range){i, i + 1}));
         return;
     }
     void *parts = malloc(posenc_attention_split_bytes(&c->args));
     assert_true(parts != NULL);
     for (int64_t i = posenc_attention_split_count(&c->args) - 1; i >= 0; i--)
-        truth_ok(posenc_attention_split(&c->args, c->scratch, parts, (posenc_range){i, i + 1}));
-    truth_ok(posenc_attention_combine_splits(&c->args, parts, posenc_range_all()));
+        truth_ok(posenc_attention_split(&c->args, c->scratch,
+                                        posenc_attention_workspace_bytes(c->args.q.ne[0], c->args.v.ne[0]), parts,
+                                        posenc_attention_split_bytes(&c->args), (posenc_range){i, i + 1}));
+    truth_ok(
+        posenc_attention_combine_splits(&c->args, parts, posenc_attention_split_bytes(&c->args), posenc_range_all()));
     free(parts);
 }
 
@@ -294,7 +300,8 @@ static posenc_attention_args listed_args(const posenc_attention_lists *lists) {
 
 /* Rounds whose relative biases need other offsets without what was taken away are left out. */
 static int is_refused(const posenc_attention_args *args) {
-    return posenc_attention_run(args, scratch, (posenc_range){0, 0}) != POSENC_OK;
+    return posenc_attention_run(args, scratch, posenc_attention_workspace_bytes(args->q.ne[0], args->v.ne[0]),
+                                (posenc_range){0, 0}) != POSENC_OK;
 }
 
 static void test_identity(void **state) {
@@ -312,7 +319,8 @@ static void test_identity(void **state) {
             attend(&want.view);
             for (int tier = -1; truth_next_tier(&tier);) {
                 truth_reset(&out);
-                truth_ok(posenc_attention_run(&args, scratch, posenc_range_all()));
+                truth_ok(posenc_attention_run(
+                    &args, scratch, posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]), posenc_range_all()));
                 truth_same_views(&out.view, &want.view, "identity");
             }
             truth_tensor_free(&want);
@@ -387,7 +395,8 @@ static void test_double(void **state) {
         posenc_attention_lists lists = {numbers, n_max, n_max, s.n_q * n_max};
         posenc_attention_args args = listed_args(&lists);
         if (!is_refused(&args)) {
-            truth_ok(posenc_attention_run(&args, scratch, posenc_range_all()));
+            truth_ok(posenc_attention_run(&args, scratch, posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]),
+                                          posenc_range_all()));
             compare_exact(&lists);
             n_compared++;
         }

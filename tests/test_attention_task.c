@@ -30,7 +30,8 @@ static void close_task(void) {
 }
 
 static void run_task(void) {
-    truth_ok(posenc_attention_run(&task, scratch, posenc_range_all()));
+    truth_ok(posenc_attention_run(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]),
+                                  posenc_range_all()));
 }
 
 /* Now and then more than one segment. */
@@ -49,9 +50,11 @@ static void run_parts(void) {
     assert_true(parts != NULL);
     memset(parts, CANARY, bytes + 16);
     for (int64_t i = posenc_attention_split_count(&task) - 1; i >= 0; i--)
-        truth_ok(posenc_attention_split(&task, scratch, parts, (posenc_range){i, i + 1}));
-    for (int64_t i = posenc_attention_tile_count(&q.view, &k.view) - 1; i >= 0; i--)
-        truth_ok(posenc_attention_combine_splits(&task, parts, (posenc_range){i, i + 1}));
+        truth_ok(posenc_attention_split(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]),
+                                        parts, posenc_attention_split_bytes(&task), (posenc_range){i, i + 1}));
+    for (int64_t i = posenc_attention_unit_count(&q.view, &k.view) - 1; i >= 0; i--)
+        truth_ok(posenc_attention_combine_splits(&task, parts, posenc_attention_split_bytes(&task),
+                                                 (posenc_range){i, i + 1}));
     for (int i = 0; i < 16; i++)
         assert_int_equal(parts[bytes + (size_t)i], CANARY);
     free(parts);
@@ -147,7 +150,8 @@ static void attend_some(int64_t first, int64_t n, const float *sinks, posenc_att
     part.k.ne[2] = part.v.ne[2] = n;
     part.k.data = (char *)part.k.data + first * part.k.nb[2];
     part.v.data = (char *)part.v.data + first * part.v.nb[2];
-    truth_ok(posenc_attention_run(&part, scratch, posenc_range_all()));
+    truth_ok(posenc_attention_run(&part, scratch, posenc_attention_workspace_bytes(part.q.ne[0], part.v.ne[0]),
+                                  posenc_range_all()));
 }
 
 static posenc_attention_state new_result(posenc_dtype type, truth_tensor *to, truth_tensor *to_lse) {
@@ -160,6 +164,8 @@ static posenc_attention_state new_result(posenc_dtype type, truth_tensor *to, tr
 static const float *draw_common(void) {
     posenc_score_params plain = POSENC_SCORE_DEFAULTS;
     plain.scale = s.params.scale;
+    plain.n_heads = s.n_heads;
+    plain.n_batch = s.n_batch;
     plain.cap = s.params.cap;
     plain.positions.query_start = scene_query(&s, 0, 0);
     plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
@@ -386,7 +392,8 @@ static void test_variants(void **state) {
             turned = rotated_keys(&x);
             keys = turned.view;
         }
-        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_range_all()));
+        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch,
+                                  posenc_attention_workspace_bytes(q.view.ne[0], v.view.ne[0]), posenc_range_all()));
         if (pages)
             add_pages(&x);
         for (int tier = -1; truth_next_tier(&tier);) {
@@ -457,7 +464,8 @@ static void test_blocks(void **state) {
             turned = rotated_keys(&x);
             keys = turned.view;
         }
-        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch, posenc_range_all()));
+        truth_ok(posenc_attention(&s.params, &q.view, &keys, &v.view, &want.view, scratch,
+                                  posenc_attention_workspace_bytes(q.view.ne[0], v.view.ne[0]), posenc_range_all()));
         task.k = k_blocks;
         task.v = v_blocks;
         int32_t numbers[SCENE_BATCH * SCENE_K];
@@ -495,9 +503,8 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
     double score = 0.0;
     for (int64_t c = 0; c < dim; c++)
         score += (double)query[c] * (double)key[c];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
     posenc_view lse_view = posenc_view_dense(&one_lse, POSENC_F32, 1, 1, 1, 1);
     posenc_attention_args t = {
         .params = &params,
@@ -512,7 +519,8 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
     assert_true(memory != NULL && parts != NULL);
     assert_int_equal(posenc_attention_split_count(&t), (n_k + POSENC_ATTENTION_SEGMENT - 1) / POSENC_ATTENTION_SEGMENT);
     for (int tier = -1; truth_next_tier(&tier);) {
-        truth_ok(posenc_attention_run(&t, memory, posenc_range_all()));
+        truth_ok(posenc_attention_run(&t, memory, posenc_attention_workspace_bytes(t.q.ne[0], t.v.ne[0]),
+                                      posenc_range_all()));
         for (int64_t c = 0; c < dim; c++)
             truth_close((double)result[c], (double)value[c], 1e-5 * LARGEST_V, "mean");
         truth_close((double)one_lse, score + log((double)n_k), 1e-5 + 1e-6 * fabs(score), "lse");
@@ -520,8 +528,9 @@ static void check_equal_keys(int64_t dim, int64_t n_k) {
             memcpy(first, result, (size_t)dim * sizeof *first);
         truth_same_bits(result, first, dim, "tiers");
         memset(result, 0, (size_t)dim * sizeof *result);
-        truth_ok(posenc_attention_split(&t, memory, parts, posenc_range_all()));
-        truth_ok(posenc_attention_combine_splits(&t, parts, posenc_range_all()));
+        truth_ok(posenc_attention_split(&t, memory, posenc_attention_workspace_bytes(t.q.ne[0], t.v.ne[0]), parts,
+                                        posenc_attention_split_bytes(&t), posenc_range_all()));
+        truth_ok(posenc_attention_combine_splits(&t, parts, posenc_attention_split_bytes(&t), posenc_range_all()));
         truth_same_bits(result, first, dim, "parts");
     }
     free(memory);
@@ -547,9 +556,8 @@ static void test_nan(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int round = 0; round < 12; round++) {
             open_task(random_n_k(round));
-            s.params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
+            s.params = posenc_score_params_of(1.0f, posenc_mask_none());
             s.params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-            s.params.mask = posenc_mask_none();
             posenc_view nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1), first = q.view;
             first.ne[0] = first.ne[1] = first.ne[2] = first.ne[3] = 1;
             truth_convert(&nan, &first);

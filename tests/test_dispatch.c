@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/cpu.h"
 #include "kernels/kernels.h"
@@ -35,7 +36,7 @@ static void test_choice_at_load(void **state) {
     const char *forced = getenv("POSENC_ISA");
     posenc_isa_tier expected = forced == NULL || strcmp(forced, "") == 0 ? best_supported() : POSENC_ISA_SCALAR;
     for (size_t i = 0; forced != NULL && i < sizeof known / sizeof known[0]; i++)
-        if (strcmp(forced, known[i].name) == 0 && posenc_isa_supported(known[i].tier))
+        if (strcasecmp(forced, known[i].name) == 0 && posenc_isa_supported(known[i].tier))
             expected = known[i].tier;
     printf("POSENC_ISA=%s: %s\n", forced == NULL ? "(unset)" : forced, posenc_isa_name(posenc_isa()));
     assert_string_equal(posenc_isa_name(posenc_isa()), posenc_isa_name(expected));

@@ -100,8 +100,7 @@ static void check_rotations(void) {
 static void check_softmax(void) {
     enum { KEYS = 700, QUERIES = 400, ALL = KEYS * QUERIES };
     float *x = numbers(ALL), *bias = numbers(ALL), *whole = numbers(ALL), *pieces = numbers(ALL);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view in = posenc_view_dense(x, POSENC_F32, KEYS, QUERIES, 1, 1), out = in, piece = in, mask = in;
     out.data = whole;
     piece.data = pieces;
@@ -125,20 +124,20 @@ static void check_attention(void) {
     float *q = numbers(DIM * HEADS), *k = numbers(ALL), *v = numbers(ALL), whole[DIM * HEADS], pieces[DIM * HEADS];
     float *scratch = malloc((size_t)posenc_attention_workspace_bytes(DIM, DIM));
     assert_non_null(scratch);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    params.scale = 0.1f;
+    posenc_score_params params = posenc_score_params_of(0.1f, posenc_mask_none());
     posenc_view queries = posenc_view_dense(q, POSENC_F32, DIM, HEADS, 1, 1),
                 keys = posenc_view_transpose(posenc_view_dense(k, POSENC_F32, DIM, KEYS, HEADS, 1), 1, 2);
     posenc_view values = keys, out = queries, piece = queries;
     values.data = v;
     out.data = whole;
     piece.data = pieces;
-    truth_ok(posenc_attention(&params, &queries, &keys, &values, &out, scratch, posenc_range_all()));
+    truth_ok(posenc_attention(&params, &queries, &keys, &values, &out, scratch,
+                              posenc_attention_workspace_bytes(DIM, DIM), posenc_range_all()));
     for (int64_t h = 0; h < HEADS; h++) {
         posenc_view one_q = slice(&queries, 1, h), one_k = slice(&keys, 1, h), one_v = slice(&values, 1, h),
                     one = slice(&piece, 1, h);
-        truth_ok(posenc_attention(&params, &one_q, &one_k, &one_v, &one, scratch, posenc_range_all()));
+        truth_ok(posenc_attention(&params, &one_q, &one_k, &one_v, &one, scratch,
+                                  posenc_attention_workspace_bytes(DIM, DIM), posenc_range_all()));
     }
     truth_same_bits(whole, pieces, DIM * HEADS, "attention of a lone query");
     free(q);

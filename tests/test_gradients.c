@@ -22,9 +22,8 @@ static int32_t k_begin[MAX_BATCH], k_end[MAX_BATCH], query_starts[MAX_BATCH];
 
 /* Masks and factors of all kinds; scores of ne. */
 static posenc_score_params random_params(const int64_t ne[4]) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    params.scale = (float)truth_uniform(0.05, 1.5) * (truth_below(8) ? 1.0f : -1.0f);
+    posenc_score_params params =
+        posenc_score_params_of((float)truth_uniform(0.05, 1.5) * (truth_below(8) ? 1.0f : -1.0f), posenc_mask_none());
     params.cap = truth_below(2) ? 0.0f : (float)truth_log_uniform(1.0, 60.0);
     params.positions.query_start = truth_below(2 * ne[0] + 3) - 3;
     switch (truth_below(6)) {
@@ -42,6 +41,8 @@ static posenc_score_params random_params(const int64_t ne[4]) {
         bias_slopes[h] = (float)truth_uniform(-2.0, 2.0);
         sinks[h] = (float)truth_uniform(-3.0, 3.0);
     }
+    params.n_heads = ne[2];
+    params.n_batch = ne[3];
     params.bias.tensor_slopes = truth_below(2) ? bias_slopes : NULL;
     params.sinks = truth_below(2) ? sinks : NULL;
     for (int64_t b = 0; b < ne[3]; b++) {
@@ -178,8 +179,7 @@ static void test_long_rows(void **state) {
 static void test_range(void **state) {
     (void)state;
     float p[2] = {0.9f, 0.1f}, dp[2], dx[2];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view view = posenc_view_dense(p, POSENC_F32, 2, 1, 1, 1), gradient = view, to = view;
     gradient.data = dp;
     to.data = dx;
@@ -235,6 +235,7 @@ static void check_differences(void) {
     params.bias.tensor = &views[1];
     params.bias.tensor_slopes = NULL;
     params.sinks = &sink;
+    params.n_heads = 1;
     truth_ok(posenc_softmax(&params, &views[0], &views[2], posenc_range_all()));
     truth_ok(posenc_softmax_backward(&params, &views[2], &views[3], &views[0], &views[4], &views[5], &dsink_row,
                                      posenc_range_all()));
@@ -270,9 +271,8 @@ static void test_edges(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int k = 0; k < 5; k++) {
             float p[KEYS], dp[KEYS], s[KEYS], dx[KEYS], db[KEYS], want_dx[KEYS], want_db[KEYS], dsink;
-            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_window(40));
             params.cap = 30.0f;
-            params.mask = posenc_mask_window(40);
             params.positions.query_start = 60; /* keys 21 .. 60 */
             for (int j = 0; j < KEYS; j++)
                 p[j] = j % 3 == 0 || j < 21 || j > 60 ? 0.0f : 1.0f / 26.0f;
@@ -361,8 +361,7 @@ static void test_rel_bias(void **state) {
         truth_tensor ds = truth_tensor_random(ne);
         if (round >= 20)
             make_order_matter(&ds);
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_none();
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
         params.positions.query_start = is_small ? truth_below(6) - 3 : truth_below(60) - 30;
         for (int64_t i = 0; i < ne[1]; i++)
             q_pos[i] = (int32_t)truth_below(50);
@@ -372,6 +371,7 @@ static void test_rel_bias(void **state) {
             params.positions.queries = q_pos;
             params.positions.keys = k_pos;
         } else if (round % 4) {
+            params.n_batch = ne[3];
             for (int b = 0; b < 3; b++)
                 query_starts[b] = (int32_t)(truth_below(21) - 10);
             params.positions.query_starts = query_starts;
@@ -405,8 +405,7 @@ static void test_long_rel_bias(void **state) {
     float *part = malloc(2 * KEYS * sizeof(float));
     assert_true(ds != NULL && whole != NULL && part != NULL);
     truth_fill(ds, KEYS * QUERIES);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = 100;
     posenc_view view = posenc_view_dense(ds, POSENC_F32, KEYS, QUERIES, 1, 1);
     posenc_rel_bias rel_bias = {whole, -(100 + QUERIES - 1), KEYS + QUERIES - 1, 1, 2 * KEYS, 0};
@@ -546,8 +545,8 @@ static void test_sinks(void **state) {
     truth_ok(posenc_sink_backward(nothing, 1, 3, 1, dsinks));
     truth_same_bits(dsinks, nothing, 3, "of zeros");
 
-    posenc_score_params params = POSENC_SCORE_DEFAULTS; /* rows without keys have gradients of sinks too */
-    params.mask = posenc_mask_none();
+    /* Rows without keys have gradients of sinks too. */
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view none = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
     truth_ok(posenc_softmax_backward(&params, &none, &none, NULL, &none, NULL, rows, posenc_range_all()));
     for (int i = 0; i < 3; i++)

@@ -45,8 +45,7 @@ static int work(float *results) {
     posenc_view softmax = posenc_view_dense(rest, POSENC_F32, KEYS, TOKENS, 1, 1);
     posenc_view bias = posenc_view_dense(rest + KEYS * TOKENS, POSENC_F32, KEYS, TOKENS, 1, 1);
     posenc_view products = posenc_view_dense(rest + 2 * KEYS * TOKENS, POSENC_F32, KEYS, TOKENS, 1, 1);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
     params.positions.query_start = KEYS - TOKENS;
     posenc_range all = posenc_range_all();
     return posenc_rope_apply(o->rope, &x, positions, &rotated, POSENC_FORWARD, all) == POSENC_OK &&
@@ -93,15 +92,14 @@ static int attend_in(void *scratch, float *results) {
                         {POSENC_MATH_BF16X2, POSENC_BF16, attended.halves},
                         {POSENC_MATH_BF16X3, POSENC_F32, attended.keys}};
     int is_ok = 1;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = 0.125f;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(0.125f, posenc_mask_none());
     for (int m = 0; m < N_MATHS; m++) {
         posenc_attention_args args = {.params = &params, .math = maths[m].math};
         args.q = posenc_view_dense(attended.queries, POSENC_F32, DIM, HEADS, TOKENS, 1);
         args.k = args.v = posenc_view_dense((void *)(uintptr_t)maths[m].keys, maths[m].type, DIM, 1, SEEN, 1);
         args.out = posenc_view_dense(results + m * ATTENDED, POSENC_F32, DIM, HEADS, TOKENS, 1);
-        is_ok &= posenc_attention_run(&args, scratch, posenc_range_all()) == POSENC_OK;
+        is_ok &= posenc_attention_run(&args, scratch, posenc_attention_workspace_bytes(DIM, DIM), posenc_range_all()) ==
+                 POSENC_OK;
     }
     return is_ok;
 }

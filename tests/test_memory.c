@@ -202,8 +202,7 @@ static void free_relative_table(void *object) {
 /* No object, but memory for the length of the call. */
 static posenc_status attend(void **object) {
     static float out[8];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view q = posenc_view_dense((float *)(uintptr_t)weights, POSENC_F32, 4, 1, 2, 1), to = q;
     to.data = out;
     *object = NULL;

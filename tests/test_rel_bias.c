@@ -13,6 +13,7 @@
 #include <mpfr.h>
 
 #include "core/elementary.h"
+#include "core/for_python.h"
 
 enum { MAX_HEADS = 40, MAX_OFFSETS = 600 };
 
@@ -230,9 +231,8 @@ static void test_without_offsets(void **state) {
     posenc_rel_bias rel_bias = {unreadable, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
     for (int tier = -1; truth_next_tier(&tier);)
         for (int kind = 0; kind < 4; kind++) {
-            posenc_score_params params = POSENC_SCORE_DEFAULTS;
+            posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
             params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-            params.mask = posenc_mask_none();
             float y = 1.0f;
             posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
             params.positions.queries = &q_pos;
@@ -344,9 +344,8 @@ static void test_shared(void **state) {
         enum { HEADS = 3, N_Q = 2, N_K = 25 };
         float logits[HEADS * N_Q * N_K];
         posenc_view view = posenc_view_dense(logits, POSENC_F32, N_K, N_Q, HEADS, 1);
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
         params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-        params.mask = posenc_mask_none();
         params.bias.relative = &of_many; /* of any number of heads */
         truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
         for (int i = 0; i < HEADS * N_Q * N_K; i++)
@@ -360,12 +359,12 @@ static void test_alibi_is_softmaxs(void **state) {
     (void)state;
     enum { HEADS = 12, N_Q = 40, N_K = 70 };
     static float by_slopes[HEADS * N_Q * N_K], by_line[HEADS * N_Q * N_K], data[HEADS * (N_Q + N_K)];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = N_K - N_Q;
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
     posenc_view view = posenc_view_dense(by_slopes, POSENC_F32, N_K, N_Q, HEADS, 1);
     params.bias.alibi_slopes = slopes;
+    params.n_heads = HEADS;
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     posenc_rel_bias rel_bias = {.data = data, .n_heads = HEADS, .stride = N_Q + N_K};
     truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.positions.query_start, N_Q, N_K, &rel_bias.first,
@@ -558,8 +557,7 @@ static void test_t5_extended(void **state) {
             bias[2][KEYS * QUERIES * HEADS];
         static int32_t buckets[LONG];
         posenc_bias_table table = {table_data, 32, HEADS, HEADS, 1};
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_none();
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
         params.positions.query_start = 250;
         truth_fill(table_data, 32 * HEADS);
         for (int extended = 0; extended < 2; extended++) {

@@ -432,8 +432,7 @@ static void test_unmet_entries(void **state) {
             for (int64_t i = 0; i < n * N_PRODUCT_ROWS; i++)
                 numbers[i] = (float)i;
             posenc_view products = posenc_view_dense(numbers, POSENC_F32, N_PRODUCT_ROWS, n, 1, 1);
-            posenc_score_params params = POSENC_SCORE_DEFAULTS;
-            params.mask = posenc_mask_window(SIDE + 1);
+            posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_window(SIDE + 1));
             *(by_key ? &params.bias.by_key : &params.bias.by_query) = (posenc_relative){&products, &index};
             params.positions.query_start = given ? 0 : N_KEYS - 1;
             params.positions.queries = given ? q_pos : NULL;
@@ -466,8 +465,7 @@ static void test_no_rows(void **state) {
         posenc_view products = posenc_view_dense(numbers, POSENC_F32, 0, by_key ? N_KEYS : 1, 1, 1);
         if (by_key)
             products.nb[1] = (int64_t)1 << 40;
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_causal();
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
         *(by_key ? &params.bias.by_key : &params.bias.by_query) = (posenc_relative){&products, &index};
         params.positions.queries = q_pos;
         params.positions.keys = k_pos;

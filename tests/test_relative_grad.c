@@ -208,9 +208,8 @@ static void check_adjoint(const truth_shape *t, const truth_tensor *ds, int by_k
     truth_tensor p = truth_numbers(POSENC_F32, 1.0, t->rule.n_rows, n, t->n_heads, t->n_batch);
     truth_tensor w = truth_tensor_random(p.view.ne), split = truth_tensor_random(p.view.ne);
     truth_tensor s = truth_tensor_random(ds->view.ne);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, t->mask);
     params.positions.query_start = t->query_start;
-    params.mask = t->mask;
     posenc_relative *term = by_key ? &params.bias.by_key : &params.bias.by_query;
     *term = (posenc_relative){&p.view, &t->index};
     truth_ok(posenc_logits(&params, NULL, &s.view, posenc_range_all()));

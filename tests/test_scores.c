@@ -9,6 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/for_python.h"
+
 /* ---- The reference ---- */
 
 static double logit(const scene *s, int64_t j, int64_t i, int64_t h, int64_t b, int has_scores) {
@@ -197,10 +199,11 @@ static void test_alignment(void **state) {
     const float slope = 0.5f;
     truth_fill(x, COUNT);
     for (int with_lengths = 0; with_lengths < 2; with_lengths++) {
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_window(9);
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_window(9));
         params.bias.alibi_slopes = &slope;
+        params.n_heads = 1;
         params.sequences.k_end = with_lengths ? k_end : NULL;
+        params.n_batch = SEQUENCES;
         posenc_view in = posenc_view_dense(x, POSENC_F32, KEYS, QUERIES, 1, SEQUENCES), out = in;
         out.data = aligned;
         truth_ok(posenc_softmax(&params, &in, &out, posenc_range_all()));
@@ -223,8 +226,7 @@ enum { MOST_DOCUMENTS = 1 << 16, N_QUERIES = 4096 };
 static double time_of_documents(int64_t n) {
     static int32_t starts[MOST_DOCUMENTS + 1];
     static float scores[N_QUERIES];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     for (int64_t d = 0; d <= n; d++)
         starts[d] = (int32_t)(d * (MOST_DOCUMENTS / n));
     params.sequences.cu_seqlens = starts;
@@ -330,8 +332,7 @@ static void test_join(void **state) {
         int64_t n = 1 + truth_below(N - 1), cut = truth_below(n + 1);
         for (int64_t j = 0; j < n; j++)
             x[j] = truth_below(5) ? (float)truth_uniform(-20.0, 20.0) : -INFINITY;
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_none();
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
         posenc_view all = posenc_view_dense(x, POSENC_F32, n, 1, 1, 1),
                     p = posenc_view_dense(whole, POSENC_F32, n, 1, 1, 1);
         truth_ok(posenc_softmax(&params, &all, &p, posenc_range_all()));
@@ -368,6 +369,7 @@ static void test_origins(void **state) {
         int32_t begins[2] = {0, (int32_t)pad}, k_pos[MOST];
         truth_fill(x, sizeof x / sizeof *x);
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        params.scale = 1.0f;
         params.mask =
             truth_below(2) ? posenc_mask_chunked(1 + truth_below(12)) : posenc_mask_window(1 + truth_below(5));
         params.mask.n_first = params.mask.chunk > 0 ? 0 : truth_below(6);
@@ -378,6 +380,7 @@ static void test_origins(void **state) {
         posenc_view own_to = posenc_view_dense(alone, POSENC_F32, n, n, 1, 1);
         truth_ok(posenc_logits(&params, &own, &own_to, posenc_range_all()));
         params.sequences.k_begin = begins;
+        params.n_batch = 2;
         truth_ok(posenc_logits(&params, &all, &to, posenc_range_all()));
         const float *rows = padded + n_all * n_all + pad * n_all + pad;
         for (int64_t i = 0; i < n; i++)

@@ -138,6 +138,7 @@ static double check_random_call(const int64_t ne[4], int with_alibi, double spre
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = (float)truth_uniform(0.01, 1.0);
     params.bias.alibi_slopes = with_alibi ? slopes : NULL;
+    params.n_heads = ne[2];
     params.bias.alibi_batch_stride = stride;
     params.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
     params.positions.query_start = random_offset(ne[1], ne[0]);
@@ -217,8 +218,7 @@ static void test_worst_sums(void **state) {
     float *x = malloc(N * sizeof(float)), *y = malloc(N * sizeof(float));
     assert_true(x != NULL && y != NULL);
     reference r = new_reference(N);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     double worst = 0.0;
     for (int shape = 0; shape < 4; shape++) {
         for (int64_t j = 0; j < N; j++) /* e^-0.4 makes exponentials whose sums round the same way over and over */
@@ -268,10 +268,10 @@ static void one_odd_key(float *x, int64_t n, int64_t at, float value) {
 
 static void check_edges(int64_t n) {
     float x[MAX_EDGE], y[MAX_EDGE], slope = 0.5f;
-    posenc_score_params plain = POSENC_SCORE_DEFAULTS;
-    plain.mask = posenc_mask_none();
+    posenc_score_params plain = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_score_params masked = plain, doubled = plain;
     masked.bias.alibi_slopes = &slope;
+    masked.n_heads = 1;
     masked.mask = posenc_mask_causal();
     doubled.scale = 2.0f;
     int64_t at = truth_below(n);
@@ -335,8 +335,7 @@ static void test_masked_beside_nan(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int round = 0; round < 200; round++) {
             int64_t n = 1 + truth_below(N);
-            posenc_score_params params = POSENC_SCORE_DEFAULTS;
-            params.mask = posenc_mask_none();
+            posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
             int by_position = round % 2, visible[N];
             for (int64_t j = 0; j < n; j++) {
                 x[j] = 0.5f;
@@ -366,11 +365,11 @@ enum { N_WRONG = 20 };
 static double share_of_wrong_logits(const float *x, const float *bias, float slope, int64_t position, int64_t n) {
     double l[N_WRONG], sum = 0.0, max = -INFINITY, d = 0.0, worst = 0.0;
     float y[N_WRONG];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view terms = posenc_view_dense((void *)(uintptr_t)bias, POSENC_F32, n, 1, 1, 1);
     params.bias.tensor = &terms;
     params.bias.alibi_slopes = &slope;
+    params.n_heads = 1;
     params.positions.query_start = position;
     run_row(x, y, n, params);
     for (int64_t j = 0; j < n; j++) {
@@ -412,10 +411,10 @@ static void test_wrong_logits(void **state) {
 static void test_minus_zero_slope(void **state) {
     (void)state;
     const float slope = -0.0f, x = -0.0f;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view from = posenc_view_dense((void *)(uintptr_t)&x, POSENC_F32, 1, 1, 1, 1);
     params.bias.alibi_slopes = &slope;
+    params.n_heads = 1;
     for (int tier = -1; truth_next_tier(&tier);) {
         float y = 1.0f;
         posenc_view to = posenc_view_dense(&y, POSENC_F32, 1, 1, 1, 1);
@@ -429,9 +428,8 @@ static void test_empty_part(void **state) {
     (void)state;
     float x[2] = {1.0f, 2.0f}, y[2];
     posenc_softmax_sum sum;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
     posenc_view from = posenc_view_dense(x, POSENC_F32, 2, 1, 1, 1), to = posenc_view_dense(y, POSENC_F32, 2, 1, 1, 1);
-    params.mask = posenc_mask_causal();
     params.positions.query_start = -1;
     for (int tier = -1; truth_next_tier(&tier);)
         for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty++) {
@@ -453,8 +451,7 @@ static void test_flush(void **state) {
     (void)state;
     enum { N = 64, STEPS = 3000 };
     float x[N], y[N];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     long long n_flushed = 0, n_kept = 0;
     double largest_flushed = 0.0;
     for (int tier = -1; truth_next_tier(&tier);)
@@ -499,10 +496,9 @@ static void test_row_ranges(void **state) {
             int64_t ne[4] = {1 + truth_below(300), 1 + truth_below(9), 1 + truth_below(5), 1 + truth_below(3)};
             float slopes[5];
             truth_ok(posenc_alibi_slopes(ne[2], 8.0, slopes));
-            posenc_score_params params = POSENC_SCORE_DEFAULTS;
-            params.scale = 0.5f;
+            posenc_score_params params = posenc_score_params_of(0.5f, posenc_mask_causal());
             params.bias.alibi_slopes = slopes;
-            params.mask = posenc_mask_causal();
+            params.n_heads = ne[2];
             params.positions.query_start = random_offset(ne[1], ne[0]);
             truth_tensor x = truth_tensor_random(ne), whole = truth_tensor_random(ne), split = truth_tensor_random(ne);
             truth_ok(posenc_softmax(&params, &x.view, &whole.view, posenc_range_all()));

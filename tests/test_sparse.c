@@ -168,8 +168,8 @@ static void run_scores(const posenc_index_args *args, int64_t n_ranges) {
         void *scratch = malloc(bytes);
         assert_non_null(scratch);
         memset(scratch, 0xff, bytes);
-        truth_ok(
-            posenc_index_scores(args, scratch, posenc_range_of_thread(posenc_index_tile_count(args), r, n_ranges)));
+        truth_ok(posenc_index_scores(args, scratch, bytes,
+                                     posenc_range_of_thread(posenc_index_unit_count(args), r, n_ranges)));
         free(scratch);
     }
 }
@@ -273,11 +273,11 @@ static void top_k_round(int round) {
     memset(scratch, 0xff, bytes);
     memset(got, 0x55, sizeof got);
     int64_t first = truth_below(n_rows);
-    truth_ok(posenc_top_k(&scores_of, &c.args.bounds, k, got, scratch, (posenc_range){first, n_rows}));
+    truth_ok(posenc_top_k(&scores_of, &c.args.bounds, k, got, scratch, bytes, (posenc_range){first, n_rows}));
     for (int64_t t = 0; t < first * k; t++)
         assert_int_equal(got[t], 0x55555555);
     assert_int_equal(got[n_rows * k], 0x55555555);
-    truth_ok(posenc_top_k(&scores_of, &c.args.bounds, k, got, scratch, (posenc_range){0, first}));
+    truth_ok(posenc_top_k(&scores_of, &c.args.bounds, k, got, scratch, bytes, (posenc_range){0, first}));
     free(scratch);
     for (int64_t row = 0; row < n_rows; row++) {
         const posenc_key_bounds *bounds = &c.args.bounds;
@@ -301,9 +301,10 @@ static void test_top_k_of_heads(void **state) {
     int32_t got[HEADS][K];
     truth_fill(rows[0], HEADS * N);
     posenc_view view = posenc_view_dense(rows, POSENC_F32, N, 1, HEADS, 1);
-    void *scratch = malloc(posenc_top_k_workspace_bytes(N, K));
+    size_t bytes = posenc_top_k_workspace_bytes(N, K);
+    void *scratch = malloc(bytes);
     assert_non_null(scratch);
-    truth_ok(posenc_top_k(&view, NULL, K, got[0], scratch, posenc_range_all()));
+    truth_ok(posenc_top_k(&view, NULL, K, got[0], scratch, bytes, posenc_range_all()));
     free(scratch);
     for (int h = 0; h < HEADS; h++)
         compare_row(rows[h], 0, N, K, got[h]);

@@ -93,24 +93,17 @@ static int ends_in(const char *name, const char *end) {
 /* Makes an object, reads its parameters, or answers a question with a number: no call on data. */
 static int is_set_up(const char *function) {
     static const char *const ends[] = {"_create",     "_create_values",     "_free", "_concat", "_workspace_bytes",
-                                       "_tile_count", "posenc_encoding_sum"};
+                                       "_unit_count", "posenc_encoding_sum"};
     static const char *const others[] = {"posenc_attention_split_count",
                                          "posenc_attention_split_bytes",
                                          "posenc_encoding_dim",
                                          "posenc_encoding_axis_count",
-                                         "posenc_flops",
-                                         "posenc_flops_rule_of_thumb",
                                          "posenc_freq_count",
                                          "posenc_freq_theta",
-                                         "posenc_gray_decode",
-                                         "posenc_gray_encode",
-                                         "posenc_hamming_binary",
-                                         "posenc_hamming_gray",
                                          "posenc_isa",
                                          "posenc_isa_built",
                                          "posenc_isa_name",
                                          "posenc_isa_supported",
-                                         "posenc_parameter_count",
                                          "posenc_query_temperature",
                                          "posenc_rope_axis",
                                          "posenc_rope_magnitude",
@@ -122,15 +115,12 @@ static int is_set_up(const char *function) {
                                          "posenc_rope_set_string",
                                          "posenc_rope_query_temperature",
                                          "posenc_rope_softmax_multiplier",
-                                         "posenc_rope_table_bytes",
-                                         "posenc_rope_table_dense",
                                          "posenc_rope_theta",
                                          "posenc_isa_select",
                                          "posenc_status_string",
+                                         "posenc_last_error",
                                          "posenc_version",
-                                         "posenc_view_dense",
-                                         "posenc_xavier_normal",
-                                         "posenc_xavier_uniform"};
+                                         "posenc_view_dense"};
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (ends_in(function, ends[i]))
             return 1;

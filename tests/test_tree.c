@@ -57,10 +57,11 @@ static tree_call draw_call(void) {
         ends[b] = (int32_t)c.n_k;
     write_bytes(&c);
     c.mask = (posenc_bool_mask){bytes, {1, c.n_k, 0, c.n_q * c.n_k}, POSENC_KEEP};
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = 0.3f;
-    params.mask = truth_below(2) ? posenc_mask_none() : posenc_mask_causal();
+    posenc_score_params params =
+        posenc_score_params_of(0.3f, truth_below(2) ? posenc_mask_none() : posenc_mask_causal());
     params.sequences.k_end = has_ends ? ends : NULL;
+    params.n_heads = HEADS;
+    params.n_batch = c.n_batch;
     if (!has_ends && c.tree.batch_stride == 0 && truth_below(2)) {
         int32_t start = (int32_t)(c.n_k - c.n_q);
         truth_ok(posenc_tree_positions(parents, c.n_q, start, query_positions));
@@ -154,7 +155,7 @@ static void compare_attention(tree_call *c, posenc_dtype type, posenc_attention_
             .out = posenc_view_dense(outputs[way], POSENC_F32, DIM, n_heads, c->n_q, c->n_batch),
             .math = math,
         };
-        truth_ok(posenc_attention_run(&args, scratch, posenc_range_all()));
+        truth_ok(posenc_attention_run(&args, scratch, bytes_of_scratch, posenc_range_all()));
     }
     free(scratch);
     truth_same_bits(outputs[0], outputs[1], sizeof outputs[0] / sizeof(float),
@@ -184,8 +185,7 @@ static void test_largest(void **state) {
         parents[t] = t - 1;
     truth_fill(x, N * N);
     posenc_tree tree = {parents, 0};
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.tree = &tree;
     posenc_view from = posenc_view_dense(x, POSENC_F32, N, N, 1, 1), y = from;
     for (int tier = -1; truth_next_tier(&tier);) {
@@ -226,8 +226,9 @@ static void test_errors(void **state) {
             places[8] = {0};
     posenc_tree tree = {of, 3};
     posenc_bool_mask mask = {bytes, {1, 0, 0, 0}, POSENC_KEEP};
-    posenc_score_params good = POSENC_SCORE_DEFAULTS, params;
-    good.mask = posenc_mask_causal();
+    posenc_score_params good = posenc_score_params_of(1.0f, posenc_mask_causal()), params;
+    good.n_heads = 1;
+    good.n_batch = 2;
     good.tree = &tree;
 #define REFUSED(status, setting) (params = good, params.setting, refused(status, &params, 3, 8))
     REFUSED(POSENC_OK, scale = 1.0f);
@@ -257,6 +258,7 @@ static void test_errors(void **state) {
     posenc_view y = posenc_view_dense(results[0], POSENC_F32, 1, POSENC_MAX_TREE + 1, 1, 1);
     assert_int_equal(posenc_logits(&good, NULL, &y, posenc_range_all()), POSENC_ERR_POSITION);
     good.mask = posenc_mask_none();
+    good.n_batch = 1;
     good.sequences.k_end = none;
     assert_int_equal(posenc_logits(&good, NULL, &y, posenc_range_all()), POSENC_ERR_SHAPE);
 }

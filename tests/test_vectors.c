@@ -99,9 +99,10 @@ static int check_c03(const example *e) {
     int64_t n_heads = (int64_t)value(e, "n_heads"), n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     truth_ok(posenc_alibi_slopes(n_heads, 8.0, slopes));
     posenc_view view = posenc_view_dense(bias, POSENC_F32, n_k, n_q, n_heads, 1);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params =
+        posenc_score_params_of(1.0f, is(e, "form", "causal") ? posenc_mask_causal() : posenc_mask_none());
     params.bias.alibi_slopes = slopes;
-    params.mask = is(e, "form", "causal") ? posenc_mask_causal() : posenc_mask_none();
+    params.n_heads = n_heads;
     params.positions.query_start = (int64_t)value(e, "q_offset");
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     return match(e, bias, 0, (int)(n_heads * n_q * n_k));
@@ -115,8 +116,7 @@ static int check_c22(const example *e) {
     int32_t keep[MAX_POSITIONS];
     uint8_t bytes[MAX_POSITIONS];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = (int64_t)value(e, "q_offset");
     if (cJSON_IsTrue(cJSON_GetObjectItem(rule, "causal")))
         params.mask = posenc_mask_causal();
@@ -157,10 +157,8 @@ static int check_c26(const example *e) {
     floats(e, "mask", mask);
     for (int j = 0; j < n; j++)
         bias[j] *= (float)value(e, "slope"); /* a power of two */
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of((float)value(e, "scale"), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
-    params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
     posenc_rel_bias rel_bias = {bias, 0, n, 1, n, 0};
     params.bias.relative = &rel_bias;
@@ -172,6 +170,7 @@ static int check_c26(const example *e) {
     if (cJSON_IsNumber(input(e, "sink"))) {
         sink = (float)value(e, "sink");
         params.sinks = &sink;
+        params.n_heads = 1;
     }
     posenc_view from = posenc_view_dense(dots, POSENC_F32, n, 1, 1, 1),
                 to = posenc_view_dense(y, POSENC_F32, n, 1, 1, 1);
@@ -195,6 +194,7 @@ static int check_attention(const example *e, const float *q, const float *k, dou
     params.scale = (float)scale;
     params.cap = cap;
     params.bias.alibi_slopes = &head_slope;
+    params.n_heads = 1;
     params.mask = mask;
     posenc_view view = posenc_view_dense(scores, POSENC_F32, n, n, 1, 1);
     truth_ok(posenc_softmax(&params, &view, &view, posenc_range_all()));

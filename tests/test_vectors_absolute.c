@@ -4,6 +4,8 @@
 #include "truth_json.h"
 #include "truth_rope.h"
 
+#include "core/for_python.h"
+
 enum { MAX_PARTS = 3 };
 
 /* ---- Reading ---- */

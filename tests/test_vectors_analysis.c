@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "core/for_python.h"
+
 /* Rows 0 .. n-1 of A.1. */
 static posenc_view encode(float *rows, int64_t n, int64_t dim) {
     posenc_sinusoidal_params params = POSENC_SINUSOIDAL_DEFAULTS;

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/for_python.h"
+
 enum { MAX_OFFSETS = 256 };
 
 /* ---- Lines ---- */
@@ -19,8 +21,7 @@ static posenc_rel_bias symmetric_rel_bias(float *data, int64_t first, int64_t n_
 static int match_rel_bias(const example *e, const posenc_rel_bias *rel_bias, int first) {
     float bias[MAX_VALUES];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.bias.relative = rel_bias;
     params.positions.query_start = (int64_t)value(e, "q_offset");
     posenc_view y = posenc_view_dense(bias, POSENC_F32, n_k, n_q, rel_bias->n_heads, 1);
@@ -116,9 +117,8 @@ static int check_c16(const example *e) {
     int64_t n = (int64_t)value(e, "L");
     posenc_rel_bias rbf = symmetric_rel_bias(rbf_rel_bias, 1 - n, 1), by_distance = {log_rel_bias, 0, n, 1, n, 0};
     truth_ok(posenc_rel_bias_rbf(&sigma, &rbf));
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
     params.bias.relative = &rbf;
     posenc_view y = posenc_view_dense(kernel, POSENC_F32, n, n, 1, 1);
     truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
@@ -226,9 +226,8 @@ static int check_e04(const example *e) {
     const cJSON *matrices = input(e, "dS");
     int64_t n_heads = cJSON_GetArraySize(matrices), n_q = cJSON_GetArraySize(matrices->child), n_k = width(e, "dS");
     floats(e, "dS", ds);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
     int64_t first, n;
     truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, n_q, n_k, &first, &n));
     posenc_rel_bias rel_bias = {of_line, first, n, n_heads, n, 0};
@@ -245,10 +244,8 @@ static int check_e06(const example *e) {
     float p[MAX_VALUES], dp[MAX_VALUES], dx[MAX_VALUES], of_row, dsink;
     int n = floats(e, "y", p);
     floats(e, "dy", dp);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of((float)value(e, "scale"), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
-    params.scale = (float)value(e, "scale");
     posenc_view of_p = posenc_view_dense(p, POSENC_F32, n, 1, 1, 1);
     posenc_view of_dp = posenc_view_dense(dp, POSENC_F32, n, 1, 1, 1);
     posenc_view of_dx = posenc_view_dense(dx, POSENC_F32, n, 1, 1, 1);

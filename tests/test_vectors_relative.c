@@ -73,10 +73,8 @@ static int check_c07(const example *e) {
     products(&q, NULL, &table, &terms);
     int64_t n = q.view.ne[1];
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n, n, &index);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of((float)value(e, "scale"), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
-    params.scale = (float)value(e, "scale");
     params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
     return match_logits(e, &params, &x, n, n, 0);
 }
@@ -108,9 +106,8 @@ static int check_c09(const example *e) {
     posenc_rel_index_rule rule =
         posenc_rel_index_reversed(posenc_rel_index_shaw((int64_t)value(e, "max_relative_pos")));
     make_index(rule, 0, n, n, &index);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
     params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
     return match_logits(e, &params, NULL, n, n, 0);
 }
@@ -130,9 +127,7 @@ static int check_c11(const example *e) {
     products(&q, v, &r, &terms);
     int64_t n_q = q.view.ne[1], n_k = k.view.ne[1];
     make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = (float)value(e, "scale");
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of((float)value(e, "scale"), posenc_mask_causal());
     params.positions.query_start = n_k - n_q;
     params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
     return match_logits(e, &params, &x, n_k, n_q, 0);
@@ -148,8 +143,7 @@ static int check_c12(const example *e) {
     dense(&direct, n_k, n_q);
     truth_ok(posenc_relative_shift(&x.view, &y.view));
     make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.bias.by_query = (posenc_relative){&x.view, &index.entries};
     params.positions.query_start = n_k - n_q;
     truth_ok(posenc_logits(&params, NULL, &direct.view, posenc_range_all()));
@@ -193,10 +187,9 @@ static int check_c14(const example *e) {
         rule = posenc_rel_index_deberta_log((int64_t)number(log_rule->child), (int64_t)number(log_rule->child->next));
     make_index(rule, 0, n, n, &index);
     make_index(posenc_rel_index_reversed(rule), 0, n, n, &papers);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of(
+        (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0]))), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
-    params.scale = (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0])));
     if (has_term(e, "c2p"))
         params.bias.by_query = (posenc_relative){&c2p.view, &index.entries};
     if (has_term(e, "p2c"))
@@ -286,7 +279,8 @@ static int match_fused(const example *e, const posenc_score_params *params, cons
     dense(&out, v->view.ne[0], q->view.ne[1]);
     void *scratch = malloc(posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]));
     posenc_view queries = tokens(q), keys = tokens(k), values = tokens(v), to = tokens(&out);
-    truth_ok(posenc_attention(params, &queries, &keys, &values, &to, scratch, posenc_range_all()));
+    truth_ok(posenc_attention(params, &queries, &keys, &values, &to, scratch,
+                              posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]), posenc_range_all()));
     free(scratch);
     return match(e, out.data, first, (int)(out.view.ne[0] * out.view.ne[1]));
 }
@@ -311,14 +305,16 @@ static int match_parts(const example *e, const posenc_score_params *params, cons
     posenc_score_params moved = *params;
     moved.positions.query_start += at;
     moved.sequences.k_begin = &at;
+    moved.n_batch = 1;
     posenc_attention_args task = {
         .params = &moved, .q = tokens(q), .k = behind(k, at), .v = behind(v, at), .out = tokens(&out)};
     void *scratch = malloc(posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]));
     void *parts = malloc(posenc_attention_split_bytes(&task));
     assert_int_equal(posenc_attention_split_count(&task), 2);
     for (int64_t part = 1; part >= 0; part--)
-        truth_ok(posenc_attention_split(&task, scratch, parts, (posenc_range){part, part + 1}));
-    truth_ok(posenc_attention_combine_splits(&task, parts, posenc_range_all()));
+        truth_ok(posenc_attention_split(&task, scratch, posenc_attention_workspace_bytes(k->view.ne[0], v->view.ne[0]),
+                                        parts, posenc_attention_split_bytes(&task), (posenc_range){part, part + 1}));
+    truth_ok(posenc_attention_combine_splits(&task, parts, posenc_attention_split_bytes(&task), posenc_range_all()));
     free(parts);
     free(scratch);
     free(task.k.data);
@@ -362,11 +358,10 @@ static int check_c04(const example *e) {
     rope.base = value(e, "base");
     truth_rotate(&rope, q.data, n, positions, POSENC_FORWARD);
     truth_rotate(&rope, k.data, n, positions, POSENC_FORWARD);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of((float)(1.0 / sqrt((double)dim)), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
-    params.scale = (float)(1.0 / sqrt((double)dim));
     params.bias.alibi_slopes = &slope;
+    params.n_heads = 1;
     return match_attention(e, &params, &q, &k, &v);
 }
 
@@ -381,10 +376,8 @@ static int check_c31(const example *e) {
         for (int64_t c = 0; c < n_centres; c++)
             pe.data[t * n_centres + c] = (float)exp(-((double)t - (double)centres[c]) *
                                                     ((double)t - (double)centres[c]) / (2.0 * sigma * sigma));
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    posenc_score_params params = posenc_score_params_of((float)value(e, "scale"), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.mask = posenc_mask_none();
-    params.scale = (float)value(e, "scale");
     return match_attention(e, &params, &pe, &pe, &pe);
 }
 
@@ -399,6 +392,7 @@ static int check_c32(const example *e) {
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
     params.bias.alibi_slopes = slope != 0.0f ? &slope : NULL;
+    params.n_heads = 1;
     params.mask = cJSON_IsTrue(input(e, "causal")) ? posenc_mask_causal() : posenc_mask_none();
     return match_attention(e, &params, &q, &k, &v);
 }

@@ -367,9 +367,8 @@ static int check_b32(const example *e) {
     }
     truth_rotate(&rope, q, n_tokens, positions, POSENC_FORWARD);
     truth_rotate(&rope, kv, n_tokens, positions, POSENC_FORWARD);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = (float)(1.0 / sqrt((double)rope.head_dim));
-    params.mask = posenc_mask_causal();
+    posenc_score_params params =
+        posenc_score_params_of((float)(1.0 / sqrt((double)rope.head_dim)), posenc_mask_causal());
     posenc_view queries = posenc_view_dense(q, POSENC_F32, rope.head_dim, 1, n_tokens, 1), keys = queries, to = queries;
     keys.data = kv;
     to.data = out;

@@ -50,5 +50,6 @@ void close_attention(void) {
 }
 
 void attend(const posenc_view *to) {
-    truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, to, scratch, posenc_range_all()));
+    truth_ok(posenc_attention(&s.params, &q.view, &k.view, &v.view, to, scratch,
+                              posenc_attention_workspace_bytes(q.view.ne[0], v.view.ne[0]), posenc_range_all()));
 }

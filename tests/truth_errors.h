@@ -96,6 +96,7 @@ void test_fire_params(void **state);
 void test_cope_params(void **state);
 void test_attention_params(void **state);
 void test_attention_tasks(void **state);
+void test_steps(void **state);
 void test_attention_lists(void **state);
 void test_index_scores(void **state);
 void test_top_k(void **state);

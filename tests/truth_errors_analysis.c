@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "core/for_python.h"
+
 static const double bad_sizes[] = {-1.0, -1e-300, INFINITY, -INFINITY, NAN};
 enum { N_BAD_SIZES = sizeof bad_sizes / sizeof bad_sizes[0] };
 

@@ -8,13 +8,14 @@
 enum { REL_K = 5, REL_Q = 3 };
 
 static const int64_t limit = (int64_t)1 << 30;
-static float attention_scratch[140000], attention_parts[4096];
+static float attention_scratch[1 << 18], attention_parts[4096];
 
 /* A macro: a failure tells the line of the case. */
 #define EVERY_WAY_RETURNS(status, args)                                                                                \
-    RETURNS(status, posenc_attention_run, args, attention_scratch, all);                                               \
-    RETURNS(status, posenc_attention_split, args, attention_scratch, attention_parts, all);                            \
-    RETURNS(status, posenc_attention_combine_splits, args, attention_parts, all)
+    RETURNS(status, posenc_attention_run, args, attention_scratch, sizeof attention_scratch, all);                     \
+    RETURNS(status, posenc_attention_split, args, attention_scratch, sizeof attention_scratch, attention_parts,        \
+            sizeof attention_parts, all);                                                                              \
+    RETURNS(status, posenc_attention_combine_splits, args, attention_parts, sizeof attention_parts, all)
 
 void test_attention_params(void **state) {
     (void)state;
@@ -48,47 +49,46 @@ void test_attention_params(void **state) {
 
     float scratch[1];
     posenc_range all = posenc_range_all();
-    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    RETURNS(POSENC_ERR_NULL, posenc_attention, NULL, &q, &k, &v, &y, scratch, all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), all);
+    params = posenc_score_params_of(1.0f, posenc_mask_none());
+    RETURNS(POSENC_ERR_NULL, posenc_attention, NULL, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, sizeof attention_scratch, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), sizeof attention_scratch,
+            all);
     params.output.fully_masked = POSENC_FULLY_MASKED_UNIFORM;
-    RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
-    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
+    params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.cap = NAN;
-    RETURNS(POSENC_ERR_SCALE, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    RETURNS(POSENC_ERR_SCALE, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
     params.cap = 0.0f;
     posenc_view bias = posenc_view_dense(y.data, POSENC_F32, REL_K, 1, 1, 1);
     params.bias.tensor = &bias;
-    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
     params.bias.tensor = NULL;
     static int32_t row_of_all[REL_K + REL_Q];
     const posenc_rel_index index = {row_of_all, -REL_Q, REL_K + REL_Q, 1};
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     posenc_view products = posenc_view_dense(y.data, POSENC_F32, 1, 1, 1, 1);
     params.bias.by_query = (posenc_relative){&products, &index};
-    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
     params.bias.by_key = params.bias.by_query;
     params.bias.by_query = (posenc_relative){NULL, NULL};
-    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
     params.bias.by_key = params.bias.by_query;
     q.ne[1] = y.ne[1] = 3;
-    RETURNS(POSENC_ERR_N_HEADS, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
+    RETURNS(POSENC_ERR_N_HEADS, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
     q.ne[1] = y.ne[1] = 2;
     q.ne[0] = k.ne[0] = 0;
-    RETURNS(POSENC_ERR_HEAD_DIM, posenc_attention, &params, &q, &k, &v, &y, scratch, all);
-    ANSWERS(== 0, posenc_attention_tile_count, NULL, &k);
-    ANSWERS(== 0, posenc_attention_tile_count, &q, NULL);
-    ANSWERS(== 2, posenc_attention_tile_count, &q, &k);
+    RETURNS(POSENC_ERR_HEAD_DIM, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
+    ANSWERS(== 0, posenc_attention_unit_count, NULL, &k);
+    ANSWERS(== 0, posenc_attention_unit_count, &q, NULL);
+    ANSWERS(== 2, posenc_attention_unit_count, &q, &k);
     q.ne[0] = 1; /* not k's */
-    ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
+    ANSWERS(== 0, posenc_attention_unit_count, &q, &k);
     q.ne[0] = k.ne[0];
     q.ne[2] = -100;
-    ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
+    ANSWERS(== 0, posenc_attention_unit_count, &q, &k);
     q.ne[2] = INT64_MAX;
-    ANSWERS(== 0, posenc_attention_tile_count, &q, &k);
+    ANSWERS(== 0, posenc_attention_unit_count, &q, &k);
     ANSWERS(== 0, posenc_attention_workspace_bytes, 0, 8);
     ANSWERS(== 0, posenc_attention_workspace_bytes, 8, POSENC_MAX_HEAD_DIM + 1);
     ANSWERS(< 1024 * 1024, posenc_attention_workspace_bytes, 128, 128);
@@ -96,8 +96,7 @@ void test_attention_params(void **state) {
 
 /* Sizes of tasks that cannot be, or that are more than a size can say. */
 static void test_sizes(void) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     const posenc_attention_args good_task = {
         .params = &params,
         .q = posenc_view_dense(in, POSENC_F32, 64, 32, 8192, 1),
@@ -135,8 +134,8 @@ static void test_sizes(void) {
 /* Refusals of fields that only tasks have. */
 void test_attention_tasks(void **state) {
     (void)state;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    params.n_batch = 2;
     posenc_rope_table rows = posenc_rope_table_dense(rope, rows_b);
     static const int32_t numbers[] = {1, 0, -1, 2, 3, 0};
     const posenc_attention_pages pages = {numbers, 2, 5};
@@ -195,28 +194,47 @@ void test_attention_tasks(void **state) {
      * has room. */
     const int64_t wide = (int64_t)1 << 17;
     posenc_bool_mask no_bytes = {NULL, {1, 0, 0, 0}, POSENC_KEEP};
-    posenc_score_params masked = POSENC_SCORE_DEFAULTS;
-    masked.mask = posenc_mask_none();
+    posenc_score_params masked = posenc_score_params_of(1.0f, posenc_mask_none());
     masked.bool_mask = &no_bytes;
     posenc_view queries = {in, POSENC_F16, {1, wide, wide, 1}, {2, 0, 0, 0}};
     posenc_view keys = {in, POSENC_F16, {1, 1, limit, 1}, {2, 0, 0, 0}};
     posenc_view result = posenc_view_dense((void *)(uintptr_t)((uint64_t)1 << 40), POSENC_F16, 1, wide, wide, 1);
     if (sizeof(void *) == 8)
         RETURNS(POSENC_ERR_NULL, posenc_attention, &masked, &queries, &keys, &keys, &result, memory,
-                ((posenc_range){0, 0}));
+                sizeof attention_scratch, ((posenc_range){0, 0}));
 
     static const int32_t ends[] = {5, 0};
+    const posenc_view near_keys = posenc_view_dense(in, POSENC_F32, 8, 2, 5, 2);
     params.sequences.k_end = ends; /* the second sequence has no keys, so nobody looks at its pages */
     p.table = numbers;
     t.pages = &p;
-    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, ((posenc_range){0, 0}));
-    RETURNS(POSENC_ERR_NULL, posenc_attention_run, &t, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention_run, &t, shifted(memory, 2), all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, NULL, attention_parts, all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, memory, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention_split, &t, memory, shifted(attention_parts, 2), all);
-    RETURNS(POSENC_ERR_NULL, posenc_attention_combine_splits, &t, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention_combine_splits, &t, shifted(attention_parts, 2), all);
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, ((posenc_range){0, 0}));
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run, &t, NULL, sizeof attention_scratch, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_run, &t, shifted(memory, 2), sizeof attention_scratch, all);
+    /* too few bytes: nothing is written, however many units */
+    const size_t needed = posenc_attention_workspace_bytes(8, 8), all_sums = posenc_attention_split_bytes(&t);
+    for (int i = 0; i < 2; i++) {
+        size_t few = i == 0 ? needed - 1 : 0;
+        posenc_range none = {0, 0};
+        RETURNS(POSENC_ERR_WORKSPACE, posenc_attention, &params, &t.q, &near_keys, &near_keys, &t.out, memory, few,
+                all);
+        RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_run, &t, memory, few, all);
+        RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_run, &t, memory, few, none);
+        RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_split, &t, memory, few, attention_parts, all_sums, all);
+        few = i == 0 ? all_sums - 1 : 0;
+        RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_split, &t, memory, needed, attention_parts, few, all);
+        RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_combine_splits, &t, attention_parts, few, all);
+    }
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, needed, ((posenc_range){0, 0}));
+    RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, NULL, sizeof attention_scratch, attention_parts,
+            sizeof attention_parts, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, memory, sizeof attention_scratch, NULL, sizeof attention_parts,
+            all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_split, &t, memory, sizeof attention_scratch,
+            shifted(attention_parts, 2), sizeof attention_parts, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_combine_splits, &t, NULL, sizeof attention_parts, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention_combine_splits, &t, shifted(attention_parts, 2), sizeof attention_parts,
+            all);
     ANSWERS(== 4, posenc_attention_split_count, &t);
     ANSWERS(== 3 * 2 * 2 * 10 * sizeof(float), posenc_attention_split_bytes, &t);
     p.n_k = POSENC_ATTENTION_SEGMENT + 1;
@@ -226,37 +244,47 @@ void test_attention_tasks(void **state) {
     ANSWERS(== 0, posenc_attention_split_bytes, NULL);
     ANSWERS(== 0, posenc_attention_split_count, NULL);
 
+    params.n_batch = 1; /* of `ends` */
     posenc_view blocks = posenc_view_dense(in, POSENC_Q8_0, 32, 1, REL_K, 1);
     posenc_view q = posenc_view_dense(rows_a, POSENC_F32, 32, 1, 1, 1),
                 y = posenc_view_dense(out, POSENC_F32, 32, 1, 1, 1);
-    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_range){0, 0}));
+    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            ((posenc_range){0, 0}));
     blocks.nb[0] = 2;
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            all);
     blocks = posenc_view_dense(in, POSENC_Q8_0, 32, 1, REL_K, 1);
     blocks.nb[2] = 35;
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            all);
     blocks = posenc_view_dense(in, POSENC_Q8_0, 32, (int64_t)1 << 40, (int64_t)1 << 40, 1);
     blocks.nb[0] = 4; /* so many that counting them leaves int64 */
-    RETURNS(POSENC_ERR_SHAPE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            all);
     blocks = posenc_view_dense(shifted(in, 1), POSENC_Q8_0, 32, 1, REL_K, 1);
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            all);
     blocks = posenc_view_dense(shifted(out, -170 + 2), POSENC_Q8_0, 32, 1, REL_K, 1);
-    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            all);
 
     blocks = posenc_view_dense(in, POSENC_Q4_0, 32, 1, REL_K, 1);
-    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, ((posenc_range){0, 0}));
+    RETURNS(POSENC_OK, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            ((posenc_range){0, 0}));
     posenc_attention_args integers = {.params = &params, .q = q, .k = blocks, .v = blocks, .out = y};
     for (int math = -1; math <= POSENC_MATH_BF16X3 + 1; math++) {
         integers.math = (posenc_attention_math)math;
         RETURNS(math >= POSENC_MATH_F32 && math <= POSENC_MATH_BF16X3 ? POSENC_OK : POSENC_ERR_ENUM,
-                posenc_attention_run, &integers, memory, ((posenc_range){0, 0}));
+                posenc_attention_run, &integers, memory, sizeof attention_scratch, ((posenc_range){0, 0}));
     }
     blocks.nb[0] = POSENC_Q8_BYTES;
     blocks.nb[2] = 2 * POSENC_Q4_BYTES - 1;
-    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            all);
     blocks = posenc_view_dense(in, POSENC_Q4_0, 48, 1, REL_K, 1);
     q.ne[0] = y.ne[0] = 48;
-    RETURNS(POSENC_ERR_SHAPE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_attention, &params, &q, &blocks, &blocks, &y, memory, sizeof attention_scratch,
+            all);
 
     posenc_attention_state a = {posenc_view_dense(in, POSENC_F16, 8, 1, 3, 1),
                                 posenc_view_dense(rows_a, POSENC_F32, 1, 1, 3, 1)};
@@ -277,6 +305,65 @@ void test_attention_tasks(void **state) {
     test_sizes();
 }
 
+/* Refusals of a step; test_mistakes.c has its texts. */
+void test_steps(void **state) {
+    (void)state;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
+    posenc_step good = {.rope = rope, .params = &params, .head_dim = 8, .n_heads = 2, .n_kv_heads = 1};
+    good.q = out;
+    good.out = out + 64;
+    good.k = good.v = in;
+    good.k_cache = rows_a, good.v_cache = rows_b, good.cache_bytes = 4 * 8 * sizeof(float);
+    good.n_ctx = 4, good.n_past = 1, good.n_tokens = 2;
+    posenc_step step = good;
+#define BAD_STEP(status, change)                                                                                       \
+    change;                                                                                                            \
+    RETURNS(status, posenc_step_append, &step, 0, 1);                                                                  \
+    RETURNS(status, posenc_step_attend, &step, attention_scratch, sizeof attention_scratch, 0, 1);                     \
+    RETURNS(status, posenc_step_run, &step, attention_scratch, sizeof attention_scratch);                              \
+    step = good
+    RETURNS(POSENC_ERR_NULL, posenc_step_append, NULL, 0, 1);
+    RETURNS(POSENC_ERR_NULL, posenc_step_attend, NULL, attention_scratch, sizeof attention_scratch, 0, 1);
+    BAD_STEP(POSENC_ERR_NULL, step.rope = NULL);
+    BAD_STEP(POSENC_ERR_NULL, step.params = NULL);
+    BAD_STEP(POSENC_ERR_NULL, step.k_cache = NULL);
+    BAD_STEP(POSENC_ERR_NULL, step.v_cache = NULL);
+    static const int64_t bad_counts[] = {-1, 0, INT64_MIN, INT64_MAX};
+    for (int i = 0; i < 4; i++) {
+        BAD_STEP(POSENC_ERR_HEAD_DIM, step.head_dim = bad_counts[i]);
+        BAD_STEP(POSENC_ERR_N_HEADS, step.n_heads = bad_counts[i]);
+        BAD_STEP(POSENC_ERR_N_HEADS, step.n_kv_heads = bad_counts[i]);
+        BAD_STEP(POSENC_ERR_CONTEXT, step.n_past = i == 1 ? 3 : bad_counts[i]);
+        BAD_STEP(POSENC_ERR_CONTEXT, step.n_tokens = i == 1 ? 4 : bad_counts[i]);
+        BAD_STEP(POSENC_ERR_CONTEXT, step.n_ctx = bad_counts[i]);
+        RETURNS(POSENC_ERR_ROWS, posenc_step_append, &step, 0, i < 2 ? bad_counts[i] : 0);
+        RETURNS(POSENC_ERR_ROWS, posenc_step_append, &step, i == 1 ? 1 : bad_counts[i], 1);
+    }
+    BAD_STEP(POSENC_ERR_WORKSPACE, step.cache_bytes--);
+    BAD_STEP(POSENC_ERR_WORKSPACE, step.cache_type = POSENC_BF16);
+    BAD_STEP(POSENC_ERR_DTYPE, step.cache_type = (posenc_dtype)9);
+    BAD_STEP(POSENC_ERR_MASK, params.sequences.n_seqs = 1);
+    params.sequences.n_seqs = 0;
+    BAD_STEP(POSENC_ERR_POSITION, params.positions.keys = positions);
+    params.positions.keys = NULL;
+    posenc_tree tree = {positions, 0};
+    BAD_STEP(POSENC_ERR_POSITION, params.tree = &tree);
+    params.tree = NULL;
+    step.q = NULL;
+    RETURNS(POSENC_ERR_NULL, posenc_step_append, &step, 0, 1);
+    step = good;
+    step.v_cache = rows_a;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_step_append, &step, 0, 1);
+    step = good;
+    step.head_dim = 4;
+    step.cache_bytes /= 2;
+    RETURNS(POSENC_ERR_SHAPE, posenc_step_append, &step, 0, 1);
+    step = good;
+    RETURNS(POSENC_ERR_WORKSPACE, posenc_step_attend, &step, attention_scratch,
+            posenc_attention_workspace_bytes(8, 8) - 1, 0, 1);
+    ANSWERS(!= NULL, posenc_last_error, );
+}
+
 /* Lists of keys: what is wrong with them, and what does not go with them. */
 void test_attention_lists(void **state) {
     (void)state;
@@ -284,8 +371,8 @@ void test_attention_lists(void **state) {
                          last_is_shorter[] = {3, 2}, behind[] = {1, 3, 0, 0}, below[] = {0, -2, 0, 0},
                          starts[] = {0, 3};
     static int32_t query_positions[REL_Q], key_positions[3];
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    params.n_batch = 2;
     const posenc_score_params good_params = params;
     const posenc_attention_lists good_lists = {right, 3, 0, 4};
     posenc_attention_lists lists = good_lists;
@@ -341,9 +428,9 @@ void test_attention_lists(void **state) {
     BAD_LISTS(POSENC_ERR_POSITION, params.positions.keys = key_positions; params.positions.queries = query_positions);
 
     posenc_range none = {0, 0};
-    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, none);
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
     lists = (posenc_attention_lists){NULL, 0, 7, 7}; /* all are empty */
-    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, none);
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
     ANSWERS(== 0, posenc_attention_split_count, &t);
     lists.n_max = 2 * POSENC_ATTENTION_SEGMENT + 1; /* whatever n_k is */
     ANSWERS(== 3 * 4, posenc_attention_split_count, &t);

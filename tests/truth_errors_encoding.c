@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/for_python.h"
+
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* ---- apply, write, add, check ---- */

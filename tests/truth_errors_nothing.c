@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/for_python.h"
+
 /* Extents of a call, by what they count; each call leaves out what it does not have. */
 typedef enum extent { CHANNELS, HEADS_OF_Q, QUERIES, SEQUENCES, KEYS, HEADS_OF_K, TABLE_ROWS, EXTENTS } extent;
 
@@ -45,8 +47,7 @@ static posenc_view tokens_of(posenc_dtype type) {
 }
 
 static posenc_score_params causal(void) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return params;
 }
 
@@ -120,6 +121,7 @@ static posenc_status do_softmax(posenc_dtype type) {
     posenc_softmax_sum sums[4 * 4 * 4];
     static const int32_t begins[] = {0, 0, 0, 0};
     params.sequences.k_begin = begins;
+    params.n_batch = E(SEQUENCES);
     params.bias.tensor = &bias;
     posenc_status status = posenc_softmax(&params, &x, &y, posenc_range_all());
     check(posenc_logits(&params, &x, &y, posenc_range_all()), status, "posenc_logits");
@@ -169,9 +171,13 @@ static posenc_status attend(posenc_attention_math math, posenc_dtype type, const
     };
     void *scratch = scratch_of(posenc_attention_workspace_bytes(DIM, DIM));
     void *parts = scratch_of(posenc_attention_split_bytes(&args));
-    posenc_status status = posenc_attention_run(&args, scratch, posenc_range_all());
-    check(posenc_attention_split(&args, scratch, parts, posenc_range_all()), status, "posenc_attention_split");
-    check(posenc_attention_combine_splits(&args, parts, posenc_range_all()), status, "posenc_attention_combine_splits");
+    posenc_status status = posenc_attention_run(
+        &args, scratch, posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]), posenc_range_all());
+    check(posenc_attention_split(&args, scratch, posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]), parts,
+                                 posenc_attention_split_bytes(&args), posenc_range_all()),
+          status, "posenc_attention_split");
+    check(posenc_attention_combine_splits(&args, parts, posenc_attention_split_bytes(&args), posenc_range_all()),
+          status, "posenc_attention_combine_splits");
     free(scratch);
     free(parts);
     return status;
@@ -218,7 +224,8 @@ static posenc_status do_index(posenc_dtype type) {
         .scores = floats(E(KEYS), E(QUERIES), 1, E(SEQUENCES)),
     };
     void *scratch = scratch_of(posenc_index_workspace_bytes(DIM));
-    posenc_status status = posenc_index_scores(&args, scratch, posenc_range_all());
+    posenc_status status =
+        posenc_index_scores(&args, scratch, posenc_index_workspace_bytes(args.q.ne[0]), posenc_range_all());
     free(scratch);
     return status;
 }
@@ -229,7 +236,8 @@ static posenc_status do_top_k(posenc_dtype type) {
     posenc_view scores = scores_of(POSENC_F32);
     int32_t keys[K * 4 * 4 * 4];
     void *scratch = scratch_of(posenc_top_k_workspace_bytes(E(KEYS), K));
-    posenc_status status = posenc_top_k(&scores, NULL, K, keys, scratch, posenc_range_all());
+    posenc_status status = posenc_top_k(&scores, NULL, K, keys, scratch, posenc_top_k_workspace_bytes(scores.ne[0], K),
+                                        posenc_range_all());
     for (int64_t i = 0; E(KEYS) == 0 && i < K * scores.ne[1] * scores.ne[2] * scores.ne[3]; i++)
         assert_int_equal(keys[i], POSENC_LIST_END);
     free(scratch);

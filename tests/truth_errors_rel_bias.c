@@ -5,6 +5,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "core/for_python.h"
+
 enum { N_HEADS = 3, N_OFFSETS = 11, N_ROWS = 5 };
 
 static const float bad_floats[] = {INFINITY, -INFINITY, NAN};
@@ -31,8 +33,7 @@ static void start(void) {
 
 static void refused(posenc_status want, const posenc_rel_bias *bad) {
     const posenc_sandwich sandwich = POSENC_SANDWICH_DEFAULTS;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view ds = posenc_view_dense(in, POSENC_F32, 4, 3, N_HEADS, 2);
     RETURNS(want, posenc_rel_bias_alibi, numbers, bad);
     RETURNS(want, posenc_rel_bias_mask, posenc_mask_causal(), bad);
@@ -398,7 +399,8 @@ void test_decomposed(void **state) {
 
     posenc_range all = posenc_range_all(), outside = {0, 2 * HEADS + 1}, backwards = {2, 1};
     posenc_view by_row = posenc_view_dense(in, POSENC_F32, 2, 1, HEADS, 2), by_column = by_row;
-    by_column.ne[0] = 4; /* rows of 4 that overlap: read only */
+    by_column.ne[0] = 4;
+    by_column.nb[2] = by_column.nb[3] = 0; /* one row for all: read only */
     posenc_view scores = posenc_view_dense(out, POSENC_F32, DIM, 1, HEADS, 2);
     RETURNS(POSENC_ERR_NULL, posenc_decomposed_add, NULL, &by_column, &scores, all);
     RETURNS(POSENC_ERR_NULL, posenc_decomposed_add, &by_row, NULL, &scores, all);
@@ -432,8 +434,7 @@ void test_decomposed(void **state) {
 
 void test_gradients(void **state) {
     (void)state;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_range all = posenc_range_all(), outside = {0, HEADS * TOKENS * BATCH + 1};
     posenc_view p = dense(in), dx = dense(out), beside = dense(rows_b), bad;
     RETURNS(POSENC_ERR_NULL, posenc_softmax_backward, NULL, &p, &p, NULL, &dx, NULL, NULL, all);
@@ -470,16 +471,14 @@ void test_gradients(void **state) {
     RETURNS(POSENC_ERR_OVERLAP, posenc_softmax_backward, &params, &p, &p, &beside, &dx, &bad, NULL, all);
     params.cap = -1.0f;
     RETURNS(POSENC_ERR_SCALE, posenc_softmax_backward, &params, &p, &p, &p, &dx, NULL, NULL, all);
-    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.mask.before = (int64_t)1 << 40;
     RETURNS(POSENC_ERR_MASK, posenc_softmax_backward, &params, &p, &p, &p, &dx, NULL, NULL, all);
 
     start();
     rel_bias = (posenc_rel_bias){out, 0, 4, TOKENS, 4, 0};
     RETURNS(POSENC_ERR_MASK, posenc_rel_bias_backward, &params, &p, &rel_bias);
-    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    params = posenc_score_params_of(1.0f, posenc_mask_none());
     RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, NULL, &p, &rel_bias);
     RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, &params, NULL, &rel_bias);
     params.positions.query_start = (int64_t)1 << 40;

@@ -60,23 +60,21 @@ static posenc_status cope(const posenc_view *const *v, posenc_range rows) {
 }
 static posenc_status attention(const posenc_view *const *v, posenc_range rows) {
     (void)rows;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return posenc_attention_reference(&params, v[0], v[1], v[2], v[3], v[4]);
 }
 
 static posenc_status fused(const posenc_view *const *v, posenc_range rows) {
     static float scratch[140000];
     assert_true(sizeof scratch >= posenc_attention_workspace_bytes(8, 8));
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    return posenc_attention(&params, v[0], v[1], v[2], v[3], scratch, rows);
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    return posenc_attention(&params, v[0], v[1], v[2], v[3], scratch, sizeof scratch, rows);
 }
 
 /* A task of these views; one that must be there and is not spoils the whole. */
 static const posenc_attention_args *task_of(const posenc_view *const *v) {
-    static posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    static posenc_score_params params;
+    params = posenc_score_params_of(1.0f, posenc_mask_none());
     static posenc_attention_args task;
     for (int i = 0; i < 4; i++)
         if (v[i] == NULL)
@@ -89,13 +87,14 @@ static float attention_scratch[140000], attention_parts[4096];
 
 static posenc_status attention_run(const posenc_view *const *v, posenc_range rows) {
     assert_true(sizeof attention_scratch >= posenc_attention_workspace_bytes(8, 8));
-    return posenc_attention_run(task_of(v), attention_scratch, rows);
+    return posenc_attention_run(task_of(v), attention_scratch, sizeof attention_scratch, rows);
 }
 static posenc_status attention_run_parts(const posenc_view *const *v, posenc_range rows) {
-    return posenc_attention_split(task_of(v), attention_scratch, attention_parts, rows);
+    return posenc_attention_split(task_of(v), attention_scratch, sizeof attention_scratch, attention_parts,
+                                  sizeof attention_parts, rows);
 }
 static posenc_status attention_join_parts(const posenc_view *const *v, posenc_range rows) {
-    return posenc_attention_combine_splits(task_of(v), attention_parts, rows);
+    return posenc_attention_combine_splits(task_of(v), attention_parts, sizeof attention_parts, rows);
 }
 
 static posenc_status attention_merge(const posenc_view *const *v, posenc_range rows) {
@@ -376,13 +375,14 @@ void test_relative_tables(void **state) {
     RETURNS(POSENC_ERR_NULL, posenc_relative_table_create, &rows, NULL);
     CREATES_NOTHING(posenc_relative_table, POSENC_ERR_NULL, posenc_relative_table_create, NULL);
 #define BAD_TABLE(status, setting)                                                                                     \
-    (bad = rows, bad.setting);                                                                                         \
+    bad = rows;                                                                                                        \
+    bad.setting;                                                                                                       \
     CREATES_NOTHING(posenc_relative_table, status, posenc_relative_table_create, &bad)
     BAD_TABLE(POSENC_ERR_NULL, data = NULL);
     BAD_TABLE(POSENC_ERR_DTYPE, dtype = (posenc_dtype)-1);
     BAD_TABLE(POSENC_ERR_STRIDE, nb[0] = 8);
     BAD_TABLE(POSENC_ERR_HEAD_DIM, ne[0] = 0);
-    BAD_TABLE(POSENC_ERR_HEAD_DIM, ne[0] = 65537);
+    BAD_TABLE(POSENC_ERR_HEAD_DIM, ne[0] = 65537; bad.nb[1] = bad.nb[2] = 0);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[2] = 0);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[2] = -1);
     BAD_TABLE(POSENC_ERR_SHAPE, ne[2] = ((int64_t)1 << 30) + 1);
@@ -558,6 +558,7 @@ void test_cope_params(void **state) {
     empty.ne[0] = 0;
     RETURNS(POSENC_ERR_SHAPE, posenc_cope_logits, &params, &x, NULL, &empty, &y, all);
     empty.ne[0] = ((int64_t)1 << 24) + 1;
+    empty.nb[1] = 0;
     RETURNS(POSENC_ERR_SHAPE, posenc_cope_logits, &params, &x, NULL, &empty, &y, all);
     empty.ne[0]--; /* as many positions as there may be; of no row, so that none is read */
     RETURNS(POSENC_OK, posenc_cope_logits, &params, &x, NULL, &empty, &y, (posenc_range){0, 0});

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/for_python.h"
+
 /* Scores of 8 keys, 3 queries, 4 heads, 2 in the batch: the views of dense(). */
 enum { N_K = DIM, N_Q = HEADS, N_HEADS = TOKENS };
 
@@ -21,9 +23,10 @@ static posenc_bool_mask bytes;
 static uint8_t byte_data[N_K];
 
 static void start(void) {
-    params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
+    params.n_heads = N_HEADS;
+    params.n_batch = BATCH;
     x = dense(in);
     y = dense(out);
     rel_bias = (posenc_rel_bias){rel_bias_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
@@ -44,7 +47,11 @@ static void refused(posenc_status want) {
     start();
 }
 
-#define REFUSED(status, setting) (params.setting, refused(status))
+#define REFUSED(status, setting)                                                                                       \
+    do {                                                                                                               \
+        params.setting;                                                                                                \
+        refused(status);                                                                                               \
+    } while (0)
 
 void test_scores(void **state) {
     (void)state;
@@ -67,6 +74,29 @@ void test_scores(void **state) {
         if (bad_floats[i] != -INFINITY)
             REFUSED(POSENC_ERR_SCALE, sinks = bad);
     }
+    for (int i = 0; i < 2; i++) { /* arrays that are too short or too long; 0: a count that was forgotten */
+        int64_t heads = i == 0 ? N_HEADS - 1 : 0, sequences = i == 0 ? BATCH + 1 : 0;
+        static const int32_t lengths[BATCH + 1] = {N_K, N_K, N_K};
+        REFUSED(POSENC_ERR_N_HEADS, sinks = slopes; params.n_heads = heads);
+        REFUSED(POSENC_ERR_N_HEADS, bias.alibi_slopes = slopes; params.n_heads = heads);
+        REFUSED(POSENC_ERR_N_HEADS, bias.tensor_slopes = slopes; params.n_heads = heads);
+        REFUSED(POSENC_ERR_SHAPE, sequences.k_begin = lengths; params.n_batch = sequences);
+        REFUSED(POSENC_ERR_SHAPE, sequences.k_end = lengths; params.n_batch = sequences);
+        REFUSED(POSENC_ERR_SHAPE, sequences.origins = lengths; params.n_batch = sequences);
+        params.positions.query_start = POSENC_ALIGN_LAST_KEY;
+        REFUSED(POSENC_ERR_SHAPE, positions.query_starts = lengths; params.n_batch = sequences);
+    }
+    params.scale = 0.0f; /* forgotten; logits of masks and biases alone have none */
+    RETURNS(POSENC_ERR_UNSET, posenc_softmax, &params, &x, &y, all);
+    RETURNS(POSENC_ERR_UNSET, posenc_softmax_partial, &params, &x, &y, sums, all);
+    RETURNS(POSENC_ERR_UNSET, posenc_logits, &params, &x, &y, all);
+    params.bias.by_query = (posenc_relative){&products, &rel_index};
+    RETURNS(POSENC_ERR_UNSET, posenc_logits, &params, NULL, &y, all);
+    params.bias.by_query = (posenc_relative){NULL, NULL};
+    RETURNS(POSENC_OK, posenc_logits, &params, NULL, &y, ((posenc_range){0, 0}));
+    posenc_score_params zeros = {0};
+    RETURNS(POSENC_ERR_UNSET, posenc_softmax, &zeros, &x, &y, all);
+    start();
     REFUSED(POSENC_ERR_SCALE, cap = -1.0f);
     REFUSED(POSENC_ERR_SCALE, cap = 1e-40f);
     REFUSED(POSENC_ERR_STRIDE, bias.alibi_slopes = shifted(slopes, 1));

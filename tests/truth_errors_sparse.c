@@ -47,12 +47,12 @@ void test_index_scores(void **state) {
     const posenc_index_args good = good_index();
     posenc_index_args a = good;
     posenc_range all = posenc_range_all();
-    RETURNS(POSENC_ERR_NULL, posenc_index_scores, NULL, scratch, all);
-    RETURNS(POSENC_ERR_NULL, posenc_index_scores, &a, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_index_scores, &a, shifted(scratch, 1), all);
+    RETURNS(POSENC_ERR_NULL, posenc_index_scores, NULL, scratch, sizeof scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_index_scores, &a, NULL, sizeof scratch, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_index_scores, &a, shifted(scratch, 1), sizeof scratch, all);
 #define BAD_INDEX(status, change)                                                                                      \
     change;                                                                                                            \
-    RETURNS(status, posenc_index_scores, &a, scratch, all);                                                            \
+    RETURNS(status, posenc_index_scores, &a, scratch, sizeof scratch, all);                                            \
     a = good
     BAD_INDEX(POSENC_ERR_NULL, a.q.data = NULL);
     BAD_INDEX(POSENC_ERR_NULL, a.k.data = NULL);
@@ -80,30 +80,31 @@ void test_index_scores(void **state) {
     BAD_INDEX(POSENC_ERR_OVERLAP, a.q.data = out);
     BAD_INDEX(POSENC_ERR_OVERLAP, a.k.data = out + N_K);
     BAD_INDEX(POSENC_ERR_OVERLAP, a.weights.data = out + 2 * N_K * N_Q - 1);
-    EVERY_BAD_BOUND(a.bounds, good.bounds, posenc_index_scores, &a, scratch, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_index_scores, &a, scratch, ((posenc_range){0, 3}));
-    RETURNS(POSENC_ERR_ROWS, posenc_index_scores, &a, scratch, ((posenc_range){-1, 1}));
+    EVERY_BAD_BOUND(a.bounds, good.bounds, posenc_index_scores, &a, scratch, sizeof scratch, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_index_scores, &a, scratch, sizeof scratch, ((posenc_range){0, 3}));
+    RETURNS(POSENC_ERR_ROWS, posenc_index_scores, &a, scratch, sizeof scratch, ((posenc_range){-1, 1}));
 
-    ANSWERS(== 2, posenc_index_tile_count, &a); /* one of each sequence */
-    ANSWERS(== 0, posenc_index_tile_count, NULL);
+    ANSWERS(== 2, posenc_index_unit_count, &a); /* one of each sequence */
+    ANSWERS(== 0, posenc_index_unit_count, NULL);
     a.scores.ne[0] = -1;
-    ANSWERS(== 0, posenc_index_tile_count, &a);
+    ANSWERS(== 0, posenc_index_unit_count, &a);
     a.scores.ne[0] = INT64_MAX;
-    ANSWERS(== 0, posenc_index_tile_count, &a);
+    ANSWERS(== 0, posenc_index_unit_count, &a);
     a = good;
     a.q.ne[1] = INT64_MIN;
-    ANSWERS(== 0, posenc_index_tile_count, &a);
+    ANSWERS(== 0, posenc_index_unit_count, &a);
     ANSWERS(== 0, posenc_index_workspace_bytes, 0);
     ANSWERS(== 0, posenc_index_workspace_bytes, POSENC_MAX_HEAD_DIM + 1);
     ANSWERS(<= sizeof scratch, posenc_index_workspace_bytes, 128);
 
+    RETURNS(POSENC_ERR_WORKSPACE, posenc_index_scores, &good, scratch, posenc_index_workspace_bytes(8) - 1, all);
     static const int64_t nothing[4] = {N_K, 0, 1, 2}; /* no query; no key; no sequence */
     for (int dim = 1; dim < 4; dim++) {
         a = good;
         a.q.ne[2] = a.weights.ne[2] = a.scores.ne[1] = dim == 1 ? nothing[1] : N_Q;
         a.k.ne[2] = a.scores.ne[0] = dim == 2 ? 0 : N_K;
         a.q.ne[3] = a.k.ne[3] = a.weights.ne[3] = a.scores.ne[3] = dim == 3 ? 0 : 2;
-        RETURNS(POSENC_OK, posenc_index_scores, &a, scratch, all);
+        RETURNS(POSENC_OK, posenc_index_scores, &a, scratch, sizeof scratch, all);
     }
 }
 
@@ -116,40 +117,43 @@ void test_top_k(void **state) {
     posenc_range all = posenc_range_all();
     int32_t *keys = (int32_t *)(void *)out;
     enum { K = 4 };
-    RETURNS(POSENC_ERR_NULL, posenc_top_k, NULL, NULL, K, keys, scratch, all);
-    RETURNS(POSENC_ERR_NULL, posenc_top_k, &scores, NULL, K, NULL, scratch, all);
-    RETURNS(POSENC_ERR_NULL, posenc_top_k, &scores, NULL, K, keys, NULL, all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_top_k, &scores, NULL, K, keys, shifted(scratch, 2), all);
-    RETURNS(POSENC_ERR_STRIDE, posenc_top_k, &scores, NULL, K, shifted(keys, 1), scratch, all);
+    RETURNS(POSENC_ERR_WORKSPACE, posenc_top_k, &scores, NULL, K, keys, scratch,
+            posenc_top_k_workspace_bytes(N_K, K) - 1, all);
+    RETURNS(POSENC_ERR_NULL, posenc_top_k, NULL, NULL, K, keys, scratch, sizeof scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_top_k, &scores, NULL, K, NULL, scratch, sizeof scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_top_k, &scores, NULL, K, keys, NULL, sizeof scratch, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_top_k, &scores, NULL, K, keys, shifted(scratch, 2), sizeof scratch, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_top_k, &scores, NULL, K, shifted(keys, 1), scratch, sizeof scratch, all);
     static const int64_t bad_k[] = {0, -1, limit + 1, INT64_MIN, INT64_MAX};
     for (int i = 0; i < 5; i++) {
-        RETURNS(POSENC_ERR_SHAPE, posenc_top_k, &scores, NULL, bad_k[i], keys, scratch, all);
+        RETURNS(POSENC_ERR_SHAPE, posenc_top_k, &scores, NULL, bad_k[i], keys, scratch, sizeof scratch, all);
         ANSWERS(== 0, posenc_top_k_workspace_bytes, N_K, bad_k[i]);
     }
     ANSWERS(== 0, posenc_top_k_workspace_bytes, -1, K);
     ANSWERS(== 0, posenc_top_k_workspace_bytes, limit + 1, K);
     ANSWERS(<= sizeof scratch, posenc_top_k_workspace_bytes, N_K, limit);
     scores.data = NULL;
-    RETURNS(POSENC_ERR_NULL, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores = posenc_view_dense(in, POSENC_F16, N_K, N_Q, 1, 2);
-    RETURNS(POSENC_ERR_DTYPE, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    RETURNS(POSENC_ERR_DTYPE, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores = good;
     scores.ne[0] = -1;
-    RETURNS(POSENC_ERR_SHAPE, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    RETURNS(POSENC_ERR_SHAPE, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores.ne[0] = limit + 1;
-    RETURNS(POSENC_ERR_SHAPE, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    scores.nb[1] = scores.nb[3] = 0;
+    RETURNS(POSENC_ERR_SHAPE, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores = good;
     scores.nb[1] = 2;
-    RETURNS(POSENC_ERR_STRIDE, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    RETURNS(POSENC_ERR_STRIDE, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores = good;
     scores.data = out;
-    RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores.data = out + K * N_Q * 2 - 1;
-    RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores = good;
-    EVERY_BAD_BOUND(bounds, good_bounds, posenc_top_k, &scores, &bounds, K, keys, scratch, all);
-    RETURNS(POSENC_ERR_ROWS, posenc_top_k, &scores, NULL, K, keys, scratch, ((posenc_range){0, 7}));
-    RETURNS(POSENC_OK, posenc_top_k, &scores, NULL, K, keys, scratch, ((posenc_range){6, 6}));
+    EVERY_BAD_BOUND(bounds, good_bounds, posenc_top_k, &scores, &bounds, K, keys, scratch, sizeof scratch, all);
+    RETURNS(POSENC_ERR_ROWS, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, ((posenc_range){0, 7}));
+    RETURNS(POSENC_OK, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, ((posenc_range){6, 6}));
     scores.ne[1] = 0;
-    RETURNS(POSENC_OK, posenc_top_k, &scores, NULL, K, keys, scratch, all);
+    RETURNS(POSENC_OK, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
 }

@@ -46,16 +46,14 @@ static posenc_status call_hadamard(const posenc_view *x, const posenc_view *y, p
 
 static posenc_status call_softmax(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_softmax");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return posenc_softmax(&params, x, y, rows);
 }
 
 static posenc_status call_partial(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     static posenc_softmax_sum sums[HEADS * TOKENS * BATCH];
     name("posenc_softmax_partial");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return posenc_softmax_partial(&params, x, y, sums, rows);
 }
 
@@ -63,14 +61,12 @@ static posenc_status call_partial(const posenc_view *x, const posenc_view *y, po
 static posenc_status call_bias(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     (void)x;
     name("posenc_logits");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return posenc_logits(&params, NULL, y, rows);
 }
 
 static posenc_status call_logits(const posenc_view *x, const posenc_view *y, posenc_range rows) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return x == NULL ? POSENC_ERR_NULL : posenc_logits(&params, x, y, rows);
 }
 
@@ -86,8 +82,7 @@ static posenc_status call_zero_padded(const posenc_view *x, const posenc_view *y
 /* The gradient in place of what comes in. */
 static posenc_status call_backward(const posenc_view *x, const posenc_view *y, posenc_range rows) {
     name("posenc_softmax_backward");
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return posenc_softmax_backward(&params, x, x, NULL, y, NULL, NULL, rows);
 }
 
@@ -276,9 +271,8 @@ void test_strides_of_one(void **state) {
         corner.nb[0] = to.nb[0] = strides[k];
         truth_ok(posenc_relative_skew(&corner, &to));
         truth_same_bits(got, full, 1, "a corner skewed");
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
         posenc_bool_mask mask = {&kept, {k < 3 ? strides[k] : 1, 0, 0, 0}, POSENC_KEEP};
-        params.mask = posenc_mask_none();
         params.bool_mask = &mask;
         truth_ok(posenc_softmax(&params, &corner, &to, posenc_range_all()));
         assert_true(got[0] == 1.0f);
@@ -319,8 +313,7 @@ void test_empty(void **state) {
             check(calls[k].call(&x, &y, posenc_range_all()), POSENC_OK, calls[k].name);
         }
     posenc_view nothing = posenc_view_dense(NULL, POSENC_F32, 0, HEADS, TOKENS, BATCH);
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     RETURNS(POSENC_OK, posenc_softmax, &params, &nothing, &nothing, posenc_range_all());
 }
 
@@ -329,8 +322,7 @@ void test_empty_rows(void **state) {
     (void)state;
     const int64_t many = (int64_t)1 << 45, side = (int64_t)1 << 20;
     posenc_range all = posenc_range_all();
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view heads = posenc_view_dense(NULL, POSENC_F32, 0, 1, many, 1);
     posenc_view rows = posenc_view_dense(NULL, POSENC_F32, 0, many, 1, 1);
     posenc_view table = posenc_view_dense(NULL, POSENC_F32, 0, 3, 1, 1);
@@ -358,7 +350,7 @@ void test_empty_rows(void **state) {
     posenc_view key = posenc_view_dense(in, POSENC_F32, DIM, 1, 1, 1);
     posenc_attention_args task = {.params = &params, .q = q, .k = key, .v = key, .out = q, .pages = &pages};
     void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
-    RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, all);
+    RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, posenc_attention_workspace_bytes(DIM, DIM), all);
     free(scratch);
 }
 
@@ -368,8 +360,7 @@ void test_rows_of_nothing(void **state) {
     (void)state;
     enum { N_ROWS = 2 };
     posenc_range all = posenc_range_all();
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view none = {NULL, POSENC_F32, {0, N_ROWS, 1, 1}, {4, INT64_MAX, 0, 0}};
     int32_t rows[1] = {0};
     posenc_rel_index index = {rows, 0, 1, 3};
@@ -406,7 +397,7 @@ void test_rows_of_nothing(void **state) {
     posenc_attention_args task = {
         .params = &params, .q = x, .k = x, .v = x, .out = y, .k_rope = plain, .k_table = &table};
     void *scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
-    RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, all);
+    RETURNS(POSENC_OK, posenc_attention_run, &task, scratch, posenc_attention_workspace_bytes(DIM, DIM), all);
     free(scratch);
     posenc_rope_free(plain);
 }

@@ -167,6 +167,8 @@ void scene_open(scene *s, int64_t n_k) {
     s->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     s->params.mask = posenc_mask_none();
     s->params.scale = (float)truth_uniform(0.05, 1.0);
+    s->params.n_heads = s->n_heads;
+    s->params.n_batch = s->n_batch;
     int64_t n_q = s->n_q, n_heads = s->n_heads, n_batch = s->n_batch;
     s->x = tensor_of(random_type(), 4.0, n_k, s->n_q, s->n_heads, s->n_batch);
     s->y = tensor_of(random_type(), 1.0, n_k, s->n_q, s->n_heads, s->n_batch);

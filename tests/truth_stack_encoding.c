@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "core/for_python.h"
+
 static posenc_rope *one_axis, *four_axes;
 static posenc_freq *freq;
 static posenc_encoding *sinusoid, *fourier, *gaussian, *bits, *integers, *learned, *mixed;

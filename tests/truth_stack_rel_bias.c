@@ -2,6 +2,8 @@
 /* Calls on data: lines, the tables and numbers they are made of, and their gradients. */
 #include "truth_stack.h"
 
+#include "core/for_python.h"
+
 enum { OFFSETS = 5000, ROWS = 32, SIDE = 7, WINDOW = SIDE * SIDE };
 
 static float slopes[HEADS], numbers[HEADS], more[HEADS];
@@ -116,15 +118,13 @@ static posenc_status add_axes(void) {
 /* ---- Gradients ---- */
 
 static posenc_status sum_rel_bias(void) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
     return posenc_rel_bias_backward(&params, &ds, &rel_bias);
 }
 
 static posenc_status sum_line_at_positions(void) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.queries = params.positions.keys = positions;
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
     return posenc_rel_bias_backward(&params, &ds, &rel_bias);

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "core/for_python.h"
+
 enum { QUERIES = 8, KV_HEADS = 2, N_KEYS = KEYS / 2, TABLE_ROWS = 65, HIDDEN = 32 };
 
 static posenc_rope *rope;
@@ -157,7 +159,8 @@ static posenc_status cope(void) {
 static posenc_status attend(void) {
     posenc_view q = dense(x, HEADS, QUERIES), k = posenc_view_dense(x, POSENC_BF16, DIM, KV_HEADS, N_KEYS, 1), v = k,
                 out = dense(y, HEADS, QUERIES);
-    return posenc_attention(&rich, &q, &k, &v, &out, scratch, posenc_range_all());
+    return posenc_attention(&rich, &q, &k, &v, &out, scratch, posenc_attention_workspace_bytes(q.ne[0], v.ne[0]),
+                            posenc_range_all());
 }
 
 static posenc_attention_args rotating(void) {
@@ -172,7 +175,8 @@ static posenc_attention_args rotating(void) {
 
 static posenc_status attend_rotating(void) {
     posenc_attention_args task = rotating();
-    return posenc_attention_run(&task, scratch, posenc_range_all());
+    return posenc_attention_run(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]),
+                                posenc_range_all());
 }
 
 /* One query of each head, and of some keys: dot_few. */
@@ -182,7 +186,8 @@ static posenc_status attend_few(void) {
                                   .k = posenc_view_dense(x, POSENC_F16, DIM, KV_HEADS, 256, 1),
                                   .v = posenc_view_dense(x, POSENC_F16, DIM, KV_HEADS, 256, 1),
                                   .out = dense(y, HEADS, 1)};
-    return posenc_attention_run(&task, scratch, posenc_range_all());
+    return posenc_attention_run(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]),
+                                posenc_range_all());
 }
 
 static posenc_status attend_integers(void) {
@@ -192,7 +197,8 @@ static posenc_status attend_integers(void) {
                                   .v = posenc_view_dense(x, POSENC_Q8_0, DIM, KV_HEADS, N_KEYS, 1),
                                   .out = dense(y, HEADS, QUERIES),
                                   .math = POSENC_MATH_INT16};
-    return posenc_attention_run(&task, scratch, posenc_range_all());
+    return posenc_attention_run(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]),
+                                posenc_range_all());
 }
 
 static posenc_status attend_bf16x3(void) {
@@ -200,17 +206,19 @@ static posenc_status attend_bf16x3(void) {
     task.k_rope = NULL;
     task.k_table = NULL;
     task.math = POSENC_MATH_BF16X3;
-    return posenc_attention_run(&task, scratch, posenc_range_all());
+    return posenc_attention_run(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]),
+                                posenc_range_all());
 }
 
 static posenc_status attend_parts(void) {
     posenc_attention_args task = rotating();
-    return posenc_attention_split(&task, scratch, parts, posenc_range_all());
+    return posenc_attention_split(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]), parts,
+                                  posenc_attention_split_bytes(&task), posenc_range_all());
 }
 
 static posenc_status join_parts(void) {
     posenc_attention_args task = rotating();
-    return posenc_attention_combine_splits(&task, parts, posenc_range_all());
+    return posenc_attention_combine_splits(&task, parts, posenc_attention_split_bytes(&task), posenc_range_all());
 }
 
 static posenc_status merge(void) {
@@ -226,6 +234,27 @@ static posenc_status attend_plainly(void) {
     return posenc_attention_reference(&params, &q, &k, &k, &out, &p);
 }
 
+/* A prompt whose positions are counted on the stack. */
+static posenc_step step_of_prompt(void) {
+    static uint16_t caches[2][N_KEYS * KV_HEADS * DIM];
+    posenc_step step = {.rope = rope, .params = &params, .head_dim = DIM, .n_heads = HEADS, .n_kv_heads = KV_HEADS};
+    step.q = x, step.k = x, step.v = x, step.out = y;
+    step.k_cache = caches[0], step.v_cache = caches[1], step.cache_bytes = sizeof caches[0];
+    step.cache_type = POSENC_F16, step.n_ctx = N_KEYS, step.n_tokens = QUERIES;
+    return step;
+}
+
+static posenc_status append(void) {
+    posenc_step step = step_of_prompt();
+    step.q = z;
+    return posenc_step_append(&step, 0, 1);
+}
+
+static posenc_status attend_step(void) {
+    posenc_step step = step_of_prompt();
+    return posenc_step_attend(&step, scratch, posenc_attention_workspace_bytes(DIM, DIM), 0, 1);
+}
+
 /* ---- Sparse attention ---- */
 
 static posenc_status index_scores(void) {
@@ -233,13 +262,14 @@ static posenc_status index_scores(void) {
                               .k = posenc_view_dense(x, POSENC_BF16, DIM, 1, N_KEYS, 1),
                               .weights = posenc_view_dense(rows, POSENC_F32, 1, HEADS, QUERIES, 1),
                               .scores = posenc_view_dense(y, POSENC_F32, N_KEYS, QUERIES, 1, 1)};
-    return posenc_index_scores(&args, scratch, posenc_range_all());
+    return posenc_index_scores(&args, scratch, posenc_index_workspace_bytes(args.q.ne[0]), posenc_range_all());
 }
 
 static posenc_status top_k(void) {
     static int32_t keys[N_KEYS];
     posenc_view row = posenc_view_dense(scores, POSENC_F32, N_KEYS, 1, 1, 1);
-    return posenc_top_k(&row, NULL, N_KEYS / 3, keys, scratch, posenc_range_all());
+    return posenc_top_k(&row, NULL, N_KEYS / 3, keys, scratch, posenc_top_k_workspace_bytes(row.ne[0], N_KEYS / 3),
+                        posenc_range_all());
 }
 
 const stack_call score_calls[] = {
@@ -276,6 +306,8 @@ const stack_call score_calls[] = {
     {"posenc_attention_reference", "", attend_plainly},
     {"posenc_index_scores", "f16 and bf16", index_scores},
     {"posenc_top_k", "", top_k},
+    {"posenc_step_append", "", append},
+    {"posenc_step_attend", "", attend_step},
 };
 const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
 
@@ -294,6 +326,7 @@ static void set_up_params(void) {
     rich = params;
     rich.cap = 50.0f;
     rich.bias.alibi_slopes = rich.sinks = slopes;
+    rich.n_heads = HEADS;
     rich.bias.by_query = (posenc_relative){&by_query, &rel_index};
     rich.bias.by_key = (posenc_relative){&by_key, &rel_index};
     rich.bias.tensor = &bias;
@@ -306,6 +339,7 @@ void set_up_scores(void) {
     truth_fill(scores, N_KEYS * QUERIES * HEADS);
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
     params.mask = posenc_mask_none();
+    params.scale = 1.0f;
     for (int j = 0; j < KEYS; j++)
         bytes[j] = j % 3 != 0;
     posenc_rope_params rotation = POSENC_ROPE_DEFAULTS;
@@ -327,7 +361,8 @@ void set_up_scores(void) {
     scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));
     parts = malloc(posenc_attention_split_bytes(&task));
     assert_true(scratch != NULL && parts != NULL);
-    truth_ok(posenc_attention_split(&task, scratch, parts, posenc_range_all()));
+    truth_ok(posenc_attention_split(&task, scratch, posenc_attention_workspace_bytes(task.q.ne[0], task.v.ne[0]), parts,
+                                    posenc_attention_split_bytes(&task), posenc_range_all()));
 }
 
 void tear_down_scores(void) {

@@ -38,7 +38,8 @@ void truth_ways_same(const truth_ways *call, const char *what) {
 }
 
 static void run(const posenc_attention_args *args, void *scratch) {
-    truth_ok(posenc_attention_run(args, scratch, posenc_range_all()));
+    truth_ok(posenc_attention_run(args, scratch, posenc_attention_workspace_bytes(args->q.ne[0], args->v.ne[0]),
+                                  posenc_range_all()));
 }
 
 void truth_attend(const truth_ways *call) {
@@ -73,8 +74,11 @@ static void attend_in_pages(const truth_ways *call) {
 
 static void attend_in_parts(const truth_ways *call) {
     void *parts = memory_of(posenc_attention_split_bytes(&call->args));
-    truth_ok(posenc_attention_split(&call->args, call->scratch, parts, posenc_range_all()));
-    truth_ok(posenc_attention_combine_splits(&call->args, parts, posenc_range_all()));
+    truth_ok(posenc_attention_split(&call->args, call->scratch,
+                                    posenc_attention_workspace_bytes(call->args.q.ne[0], call->args.v.ne[0]), parts,
+                                    posenc_attention_split_bytes(&call->args), posenc_range_all()));
+    truth_ok(posenc_attention_combine_splits(&call->args, parts, posenc_attention_split_bytes(&call->args),
+                                             posenc_range_all()));
     free(parts);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/features.h"
 #include "options.h"
 #include "shape.h"
 #include "tiers.h"
@@ -74,7 +75,7 @@ static unsigned tiers_of(char *const *argv, const char *list) {
         char name[32];
         rest += rest != list; /* the comma */
         snprintf(name, sizeof name, "%.*s", (int)strcspn(rest, ","), rest);
-        posenc_isa_tier tier = tier_named(name);
+        posenc_isa_tier tier = posenc_tier_named(name);
         if (tier == POSENC_ISA_COUNT)
             usage_error(argv, "there is no tier '%s'; the tiers are scalar, avx2, avx512 and neon", name);
         if (tier_absence(tier) != NULL)

@@ -46,7 +46,8 @@ static const char *why_in_use(void) {
     const char *forced = tier_forced();
     if (forced == NULL)
         return "in use: the best that runs here";
-    return tier_named(forced) == posenc_isa() ? "in use: POSENC_ISA asks for it" : "in use: POSENC_ISA was refused";
+    return posenc_tier_named(forced) == posenc_isa() ? "in use: POSENC_ISA asks for it"
+                                                     : "in use: POSENC_ISA was refused";
 }
 
 static void print_tiers(void) {

@@ -10,7 +10,6 @@
 
 #include "commands.h"
 #include "options.h"
-#include "tiers.h"
 
 static const struct command {
     const char *name;
@@ -85,7 +84,6 @@ int main(int argc, char **argv) {
     static char program[] = "posenc";
     argv[0] = program;
     atexit(check_stdout);
-    tier_tell_refusal();
     int status = call(argc, argv);
     has_complained = status == EXIT_USAGE;
     return status;

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tiers.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "core/features.h"
 
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86-64"
@@ -42,28 +38,7 @@ const char *tier_absence(posenc_isa_tier tier) {
     return posenc_isa_built(tier) ? "this CPU or its operating system lacks it" : "left out of this build";
 }
 
-posenc_isa_tier tier_named(const char *name) {
-    const posenc_feature *feature;
-    for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)
-        if (strcmp(name, feature->name) == 0)
-            return feature->tier;
-    int tier = 0;
-    while (tier < POSENC_ISA_COUNT && strcmp(name, posenc_isa_name((posenc_isa_tier)tier)) != 0)
-        tier++;
-    return (posenc_isa_tier)tier;
-}
-
 const char *tier_forced(void) {
     const char *forced = getenv("POSENC_ISA");
     return forced != NULL && forced[0] != '\0' ? forced : NULL;
-}
-
-void tier_tell_refusal(void) {
-    const char *forced = tier_forced();
-    posenc_isa_tier tier = forced != NULL ? tier_named(forced) : posenc_isa();
-    if (tier == posenc_isa())
-        return;
-    fprintf(stderr, "posenc: POSENC_ISA=%s was refused (%s), and %s runs; take one that runs here, or unset it\n",
-            forced, tier == POSENC_ISA_COUNT ? "there is no such tier" : tier_absence(tier),
-            posenc_isa_name(posenc_isa()));
 }

@@ -32,9 +32,8 @@ posenc_view work_tensor(work *w, int64_t head_dim, int64_t n_heads, int64_t n_to
 }
 
 posenc_status work_set_params(work *w, const bench_shape *shape) {
-    w->params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
-    w->params.scale = (float)(1.0 / sqrt((double)shape->head_dim));
-    w->params.mask = posenc_mask_causal();
+    w->params = posenc_score_params_of((float)(1.0 / sqrt((double)shape->head_dim)), posenc_mask_causal());
+    w->params.n_heads = shape->n_heads;
     w->params.positions.query_start = w->n_keys - w->n_tokens;
     if (!shape->has_alibi)
         return POSENC_OK;

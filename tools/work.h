@@ -35,6 +35,7 @@ struct work {
     posenc_score_params params;
     posenc_view x, q, k, v;
     void *scratch;
+    size_t scratch_bytes;
 
     void *blocks[WORK_MOST_BLOCKS]; /* what work_free frees */
     int n_blocks;

@@ -206,9 +206,9 @@ static float *our_result(const work *w, const float *q) {
     cache_shape shape = work_cache(w);
     cache_open(&ours, &shape);
     int64_t v_dim = w->dim_v > 0 ? w->dim_v : w->dim;
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.scale = 0.0883883f;
-    params.mask = w->window > 0 ? posenc_mask_window(w->window) : w->causal ? posenc_mask_causal() : posenc_mask_none();
+    posenc_score_params params = posenc_score_params_of(0.0883883f, w->window > 0 ? posenc_mask_window(w->window)
+                                                                    : w->causal   ? posenc_mask_causal()
+                                                                                  : posenc_mask_none());
     posenc_view rows = posenc_view_dense((float *)(uintptr_t)q, POSENC_F32, w->dim, w->heads, w->queries, 1);
     if (w->layout == CACHE_H)
         rows = posenc_view_transpose(
@@ -218,7 +218,8 @@ static float *our_result(const work *w, const float *q) {
     if (result == NULL || scratch == NULL)
         bench_check(POSENC_ERR_MEMORY);
     posenc_view out = posenc_view_dense(result, POSENC_F32, v_dim, w->heads, w->queries, 1);
-    bench_check(posenc_attention(&params, &rows, &ours.k, &ours.v, &out, scratch, posenc_range_all()));
+    bench_check(posenc_attention(&params, &rows, &ours.k, &ours.v, &out, scratch,
+                                 posenc_attention_workspace_bytes(w->dim, v_dim), posenc_range_all()));
     free(scratch);
     cache_close(&ours);
     return result;

@@ -2,8 +2,8 @@
 /** @file
  * Frequency tables, cos/sin tables that are exact at any position, and arrays of positions.
  *
- * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p
- * (docs/numerics.md). theta_i is in radians per position.
+ * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p. theta_i
+ * is in radians per position.
  *
  *     posenc_freq *freq;
  *     if (posenc_freq_create(500000.0, 128, &freq) == POSENC_OK) {
@@ -18,9 +18,7 @@
 
 #include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Largest |theta|, radians per position. */
 #define POSENC_MAX_FREQUENCY 65536.0
@@ -76,7 +74,7 @@ static inline posenc_coords posenc_coords_of(const void *data, posenc_coord_type
     return coords;
 }
 
-/* ---- Arrays of positions (FORMULAS A.23) ---- */
+/* ---- Arrays of positions (A.23) ---- */
 
 /** Consecutive positions: positions[t] = start + t, t < n. */
 POSENC_API posenc_status posenc_positions_range(int32_t start, int64_t n, int32_t *positions);
@@ -98,7 +96,5 @@ POSENC_API posenc_status posenc_positions_documents(const int32_t *document, int
  * 1..4. */
 POSENC_API posenc_status posenc_positions_grid(const int64_t *sizes, int n_axes, int32_t *planes);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

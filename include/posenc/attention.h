@@ -1,61 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Fused attention, out = softmax(logits of Q K^T) V, without a score matrix (FORMULAS C.32; docs/numerics.md).
+ * Fused attention, out = softmax(logits of Q K^T) V, without a score matrix (C.32).
  *
  * Example: causal, 8 query heads share 2 KV heads
  *
- *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
- *     params.scale = 0.125f;
- *     params.mask = posenc_mask_causal();
+ *     posenc_score_params params = posenc_score_params_of(0.125f, posenc_mask_causal());
  *     posenc_view q = posenc_view_dense(queries, POSENC_F32, 64, 8, n_q, 1);
  *     posenc_view k = posenc_view_dense(keys, POSENC_F32, 64, 2, n_q, 1);
  *     posenc_view v = posenc_view_dense(values, POSENC_F32, 64, 2, n_q, 1);
  *     posenc_view o = posenc_view_dense(out, POSENC_F32, 64, 8, n_q, 1);
- *     posenc_status status = posenc_attention(&params, &q, &k, &v, &o, scratch, posenc_range_all());
+ *     posenc_status status = posenc_attention(&params, &q, &k, &v, &o, scratch, scratch_bytes, posenc_range_all());
  */
 #ifndef POSENC_ATTENTION_H
 #define POSENC_ATTENTION_H
 
 #include <posenc/rope.h>
 #include <posenc/softmax.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Number of work units, for threads to share: up to 96 (query, head) pairs of one KV head each. 0: shapes do not fit.
  */
-POSENC_API int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k);
+POSENC_API int64_t posenc_attention_unit_count(const posenc_view *q, const posenc_view *k);
 
 /** Bytes of scratch for one thread (head_dim 128: 1 MB); 0 if a dimension is out of range. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
-/** Computes attention with the logits of softmax.h.
- *
- *     q     [head_dim, n_heads, n_q, n_batch]      any type
- *     k     [head_dim, n_kv_heads, n_k, n_batch]   also Q8_0 or Q4_0
- *     v     [v_dim, n_kv_heads, n_k, n_batch]      also Q8_0 or Q4_0; may be a view into k
- *     out   [v_dim, n_heads, n_q, n_batch]         any type, apart
- *
- * n_kv_heads divides n_heads; query head h uses KV head h / (n_heads / n_kv_heads). head_dim, v_dim:
- * 1..POSENC_MAX_HEAD_DIM. POSENC_FULLY_MASKED_UNIFORM is refused (POSENC_ERR_ENUM). units: range of work units.
- * scratch: posenc_attention_workspace_bytes of this thread, aligned as a float. k and v of masked keys may hold
- *
- *     masked by position, lengths or documents    anything
- *     bias.tensor -inf at an end of a key block   anything, if tensor_slopes > 0
- *     bias.tensor -inf between unmasked keys      finite v, and a score that is not NaN
- *     bool_mask, tree, given positions, lists     finite v
- *
- * Key blocks (512 keys) and panels (32 keys) that every query of a work unit has masked are not read. */
-POSENC_API posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
-                                          const posenc_view *v, const posenc_view *out, void *scratch,
-                                          posenc_range units);
-
-/* ---- With log-sum-exp, RoPE applied to K on load, pages, lists of keys ---- */
-
-/** Arithmetic, with its error of max |v| for random numbers (docs/numerics.md). With BF16X2 and BF16X3 infinite numbers
- * may make NaN. */
+/** Arithmetic, with its error of max |v|. BF16X2, BF16X3: infinite numbers may make NaN. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0, /**< 4e-6: float32 */
     POSENC_MATH_INT16,   /**< 2e-5: integers for Q8_0 and Q4_0 from key 128 on; else as F32 */
@@ -75,10 +46,10 @@ typedef struct posenc_attention_pages {
 #define POSENC_LIST_END (-1)
 
 /** Sparse attention: query i of sequence b, in all heads, sees keys[b * batch_stride + i * query_stride + t], t <
- * n_max, up to the first POSENC_LIST_END (C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). The result
- * is that of the listed keys gathered; their numbers remain their positions and rows of k_table. Masked keys in a list
- * need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first
- * (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
+ * n_max, up to the first POSENC_LIST_END (C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). Their
+ * numbers remain positions and rows of k_table. Masked keys in a list need a finite v. Not with per-key arrays:
+ * bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first (POSENC_ERR_MASK), given positions
+ * (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
     int64_t n_max;                      /**< 0..2^30 */
@@ -88,7 +59,7 @@ typedef struct posenc_attention_lists {
 /** Arguments of attention. Members that are NULL are absent. */
 typedef struct posenc_attention_args {
     const posenc_score_params *params;
-    posenc_view q, k, v, out; /**< as for posenc_attention */
+    posenc_view q, k, v, out; /**< see posenc_attention_run */
     /** Output, f32 [1, n_heads, n_q, n_batch], apart: ln of the sum of exp(logit), sink included; -inf if that is 0. */
     const posenc_view *lse;
     /** Un-rotated KV cache: row j of k_table rotates key j on load, FORWARD. Both or neither; rope->head_dim is k's. */
@@ -101,8 +72,46 @@ typedef struct posenc_attention_args {
     const posenc_attention_lists *lists;
 } posenc_attention_args;
 
-/** Computes attention; work units and scratch as for posenc_attention. */
-POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units);
+/** Arguments without options. */
+static inline posenc_attention_args posenc_attention_args_of(const posenc_score_params *params, const posenc_view *q,
+                                                             const posenc_view *k, const posenc_view *v,
+                                                             const posenc_view *out) {
+    posenc_attention_args args = {params, *q, *k, *v, *out, NULL, NULL, NULL, NULL, POSENC_MATH_F32, NULL};
+    return args;
+}
+
+/** Computes attention with the logits of softmax.h.
+ *
+ *     q     [head_dim, n_heads, n_q, n_batch]      any type
+ *     k     [head_dim, n_kv_heads, n_k, n_batch]   also Q8_0 or Q4_0
+ *     v     [v_dim, n_kv_heads, n_k, n_batch]      also Q8_0 or Q4_0; may be a view into k
+ *     out   [v_dim, n_heads, n_q, n_batch]         any type, apart
+ *
+ * n_kv_heads divides n_heads; query head h uses KV head h / (n_heads / n_kv_heads). head_dim, v_dim:
+ * 1..POSENC_MAX_HEAD_DIM. Refused: POSENC_FULLY_MASKED_UNIFORM (POSENC_ERR_ENUM). units: range of work units.
+ * scratch: of this thread, posenc_attention_workspace_bytes or more (POSENC_ERR_WORKSPACE), aligned as a float. k and v
+ * of masked keys may hold
+ *
+ *     masked by position, lengths or documents    anything
+ *     bias.tensor -inf at an end of a key block   anything, if tensor_slopes > 0
+ *     bias.tensor -inf between unmasked keys      finite v, and a score that is not NaN
+ *     bool_mask, tree, given positions, lists     finite v
+ *
+ * Key blocks (512 keys) and panels (32) that a work unit's queries all have masked are not read. **Not seen: heads
+ * and tokens swapped where counts are equal, memory of another type than dtype, views over a whole cache with
+ * query_start unset. posenc_step (step.h) has none of them.** */
+POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
+                                              posenc_range units);
+
+/** Computes attention of four tensors. */
+static inline posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q,
+                                             const posenc_view *k, const posenc_view *v, const posenc_view *out,
+                                             void *scratch, size_t scratch_bytes, posenc_range units) {
+    if (q == NULL || k == NULL || v == NULL || out == NULL)
+        return posenc_attention_run(NULL, scratch, scratch_bytes, units); /* POSENC_ERR_NULL */
+    posenc_attention_args args = posenc_attention_args_of(params, q, k, v, out);
+    return posenc_attention_run(&args, scratch, scratch_bytes, units);
+}
 
 /* ---- Split-KV (flash-decoding): threads share the keys of a work unit ----
  *
@@ -114,15 +123,15 @@ POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args,
 /** Number of partitions: work units times segments; 0 if extents do not fit. */
 POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *args);
 
-/** Bytes of `parts`, which all partitions share; 0 if too many. */
+/** Bytes of `partitions`, the memory of all partitions; 0 if too many. */
 POSENC_API size_t posenc_attention_split_bytes(const posenc_attention_args *args);
 
 /** Computes a range of partitions with scratch of this thread. Combine when all are done. */
-POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
-                                                posenc_range range);
+POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
+                                                void *partitions, size_t partitions_bytes, posenc_range range);
 /** Combines the partitions of work units and writes their outputs. */
-POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *parts,
-                                                         posenc_range units);
+POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *partitions,
+                                                         size_t partitions_bytes, posenc_range units);
 
 /* ---- Attention over different keys, combined ---- */
 
@@ -132,19 +141,16 @@ typedef struct posenc_attention_state {
     posenc_view lse; /**< f32 [1, n_heads, n_q, n_batch] */
 } posenc_attention_state;
 
-/** Combines results over disjoint sets of keys by their lse, a sink in one of them (docs/numerics.md). An lse of -inf
- * has weight 0. One type of any for a and b. joined may be a or b, or is apart. Exchanging a and b may change last
- * bits. */
+/** Combines results over disjoint sets of keys by their lse, a sink in one of them. a and b have one type. combined
+ * may be a or b, or is apart. */
 POSENC_API posenc_status posenc_attention_combine(const posenc_attention_state *a, const posenc_attention_state *b,
-                                                  const posenc_attention_state *joined, posenc_range rows);
+                                                  const posenc_attention_state *combined, posenc_range rows);
 
-/** Computes attention plainly and slowly, for tests. It takes POSENC_FULLY_MASKED_UNIFORM. probabilities: output, f32
- * scores, apart; NULL: allocated. */
+/** Computes attention plainly, for tests; also POSENC_FULLY_MASKED_UNIFORM. probabilities: output, f32 scores,
+ * apart; NULL: allocated. */
 POSENC_API posenc_status posenc_attention_reference(const posenc_score_params *params, const posenc_view *q,
                                                     const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                                     const posenc_view *probabilities);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

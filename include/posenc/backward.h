@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Gradients of softmax and attention logits (FORMULAS E.4 - E.6). dX is the gradient of a scalar loss for X.
+ * Gradients of softmax and attention logits (E.4 - E.6). dX is the gradient of a scalar loss for X.
  *
  * Example: the table of T5's bias, from probabilities p and their gradients dp; params, bias and buckets as in bias.h
  *
@@ -11,16 +11,11 @@
 #ifndef POSENC_BACKWARD_H
 #define POSENC_BACKWARD_H
 
-#include <posenc/bias.h>
-#include <posenc/mask.h>
 #include <posenc/softmax.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
-/** Gradients of scores (dx) and biases (db) for p of posenc_softmax (E.6; docs/numerics.md). p, dp, dx: f32 scores; dx
+/** Gradients of scores (dx) and biases (db) for p of posenc_softmax (E.6). p, dp, dx: f32 scores; dx
  * may be p or dp. s: scores with relative terms, needed with a cap. db: or NULL; apart from dx, may be p, dp or s.
  * dsink_rows: NULL, or an entry for each row of the tensor, -p_sink sum p dp. */
 POSENC_API posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p,
@@ -32,7 +27,7 @@ POSENC_API posenc_status posenc_sink_backward(const float *dsink_rows, int64_t n
                                               float *dsinks);
 
 /** Gradient of a relative bias: gradient_h[o] = sum of ds (f32 scores) over pairs of offset o; heads too for a stride
- * of 0. params: positions and sequences.k_end. Offsets beyond a clamped bias go to its ends; others are left out. */
+ * of 0. params: positions and sequences.k_end. Offsets beyond a clamped bias go to its ends. */
 POSENC_API posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                                   const posenc_rel_bias *gradient);
 
@@ -57,7 +52,7 @@ POSENC_API posenc_status posenc_kerple_backward(const posenc_kerple *kerple, pos
 POSENC_API posenc_status posenc_swin_backward(int64_t height, int64_t width, const posenc_view *ds,
                                               const posenc_bias_table *table);
 
-/* ---- Relative terms (FORMULAS E.5) ----
+/* ---- Relative terms (E.5) ----
  *
  * docs/recipes.md has each scheme. combine and collect add to y. */
 
@@ -84,7 +79,5 @@ POSENC_API posenc_status posenc_relative_combine(const posenc_view *w, const pos
 POSENC_API posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x, const float *shift,
                                                  float factor, const posenc_view *y, posenc_range rows);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

@@ -16,11 +16,8 @@
 #define POSENC_BIAS_H
 
 #include <posenc/mask.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Relative bias in the caller's memory: head h at offset o, first <= o < first + n_offsets, is data[h * stride + (o -
  * first)]. Calls that write one take 1..2^20 heads (stride 0: one) and any offsets within +-(2^31 - 1)
@@ -77,22 +74,16 @@ typedef struct posenc_t5_params {
 #define POSENC_T5_DECODER                                                                                              \
     { 32, 128, 0 }
 
-/** Bucket of one offset. */
-POSENC_API posenc_status posenc_t5_bucket(const posenc_t5_params *params, int32_t offset, int32_t *bucket);
-
 /** Writes the bucket of every offset; index->n_rows is num_buckets. */
 POSENC_API posenc_status posenc_rel_index_t5(const posenc_t5_params *params, const posenc_rel_index *index);
 
 /** Writes row clip(o, -k, k) + k (C.7, C.10). index->n_rows is 2k + 1; k: 0..2^29. */
 POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index);
 
-/* ---- ALiBi, -slope_h |offset| (arXiv:2108.12409; FORMULAS C.2, C.3) ---- */
+/* ---- ALiBi, -slope_h |offset| (arXiv:2108.12409; C.2, C.3) ---- */
 
 /** Writes the published slopes, for any number of heads 1..2^20. max_bias: 0..100, published 8. */
 POSENC_API posenc_status posenc_alibi_slopes(int64_t n_heads, double max_bias, float *slopes);
-
-/** Writes 2^(-max_bias (h+1)/n_heads), which no checkpoint uses unless n_heads is a power of two. */
-POSENC_API posenc_status posenc_alibi_slopes_plain(int64_t n_heads, double max_bias, float *slopes);
 
 /** Writes bias_h[o] = -(slopes[h] * |o|), the bits of the softmax's slopes. */
 POSENC_API posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc_rel_bias *bias);
@@ -111,7 +102,7 @@ typedef enum posenc_alibi_row_form {
 POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_form form, const uint8_t *keep,
                                           const posenc_view *bias);
 
-/* ---- Functions of d = |offset|, within 1 ulp, denormal results 0 (FORMULAS C.16, C.18, C.30) ---- */
+/* ---- Functions of d = |offset|, within 1 ulp, denormal results 0 (C.16, C.18, C.30) ---- */
 
 /** KERPLE (arXiv:2205.09921). */
 typedef enum posenc_kerple_kind {
@@ -129,7 +120,7 @@ typedef struct posenc_kerple {
 
 POSENC_API posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, const posenc_rel_bias *bias);
 
-/** Writes a Gaussian kernel, e^(-d^2 / (2 sigma_h^2)). sigma[n_heads]: in [2^-20, 2^40]. */
+/** Writes e^(-d^2 / (2 sigma_h^2)). sigma[n_heads]: in [2^-20, 2^40]. */
 POSENC_API posenc_status posenc_rel_bias_rbf(const float *sigma, const posenc_rel_bias *bias);
 
 /** Sandwich (arXiv:2212.10356): n_heads / (8 (h+1)) * sum of cos(d base^(-2k/dim)), k = first .. first + dim/2 - 1. */
@@ -150,7 +141,7 @@ POSENC_API posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwic
 POSENC_API posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, const float *amplitude,
                                                 const posenc_rel_bias *bias);
 
-/* ---- Swin (arXiv:2103.14030; FORMULAS C.20) ----
+/* ---- Swin (arXiv:2103.14030; C.20) ----
  *
  * Windows of height * width tokens, row-major, each 1..1024; (2 height - 1)(2 width - 1) table rows. */
 
@@ -161,18 +152,17 @@ POSENC_API posenc_status posenc_swin_index(int64_t height, int64_t width, int32_
 POSENC_API posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_table *table,
                                           const posenc_view *bias);
 
-/** Writes the inputs of Swin v2's network (arXiv:2111.09883), coords[row][2], vertical first. trained_*: the window of
- * training, 2..1024. */
+/** Writes the inputs of Swin v2's network (arXiv:2111.09883), coords[row][2], vertical first. trained_*: 2..1024. */
 POSENC_API posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, int64_t trained_height,
                                                int64_t trained_width, float *coords);
 
-/** Scales the outputs of that network: y = 16 / (1 + e^-x). x, y: [n], the same or apart. */
+/** Scales its outputs: y = 16 / (1 + e^-x). x, y: [n], the same or apart. */
 POSENC_API posenc_status posenc_swin_v2_scale(const float *x, int64_t n, float *y);
 
-/* ---- Decomposed relative positions (MViTv2, arXiv:2112.01526; SAM; FORMULAS C.21) ---- */
+/* ---- Decomposed relative positions (MViTv2, arXiv:2112.01526; SAM; C.21) ---- */
 
-/** Writes the rows of one axis (get_rel_pos): rows, f32 [dim, n_k, n_q, 1], from table, f32 [dim, n_table, 1, 1], which
- * is resized where needed. n_q, n_k, n_table: 1..2^20. */
+/** Writes the rows of one axis (get_rel_pos): f32 [dim, n_k, n_q, 1], from table, f32 [dim, n_table, 1, 1], resized
+ * where needed. n_q, n_k, n_table: 1..2^20. */
 POSENC_API posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view *rows);
 
 /** Adds scores += by_row[v] + by_column[u] for key v * width + u. by_row: f32 [height, n_q, n_heads, n_batch];
@@ -180,7 +170,5 @@ POSENC_API posenc_status posenc_decomposed_rows(const posenc_view *table, const 
 POSENC_API posenc_status posenc_decomposed_add(const posenc_view *by_row, const posenc_view *by_column,
                                                const posenc_view *scores, posenc_range rows);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

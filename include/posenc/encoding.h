@@ -15,11 +15,8 @@
 #define POSENC_ENCODING_H
 
 #include <posenc/angles.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Encoding: a row E of dim channels for each position. */
 typedef struct posenc_encoding posenc_encoding;
@@ -43,9 +40,16 @@ POSENC_API posenc_status posenc_encoding_apply(const posenc_encoding *e, const p
                                                const posenc_view *gate, const posenc_view *y, posenc_range rows);
 
 /** Writes y = E, or adds y += E, for all rows; positions: int32 planes [n_axes][n_tokens] shared by the batch. */
-POSENC_API posenc_status posenc_encoding_write(const posenc_encoding *e, const int32_t *positions,
-                                               const posenc_view *y);
-POSENC_API posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions, const posenc_view *y);
+static inline posenc_status posenc_encoding_write(const posenc_encoding *e, const int32_t *positions,
+                                                  const posenc_view *y) {
+    posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
+    return posenc_encoding_apply(e, &at, NULL, NULL, y, posenc_range_all());
+}
+static inline posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions,
+                                                const posenc_view *y) {
+    posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
+    return posenc_encoding_apply(e, &at, y, NULL, y, posenc_range_all());
+}
 
 /** Checks positions. *row: the first row with POSENC_ERR_POSITION, else -1. */
 POSENC_API posenc_status posenc_encoding_check(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens,
@@ -77,7 +81,7 @@ POSENC_API posenc_status posenc_encoding_concat(const posenc_part *parts, int64_
 /** Sums encodings of one width in float32, in order; nested sums count by their terms. */
 POSENC_API posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 
-/* ---- Sinusoidal encodings (arXiv:1706.03762; FORMULAS A.1-A.6, A.17, A.21, A.22) ---- */
+/* ---- Sinusoidal encodings (arXiv:1706.03762; A.1-A.6, A.17, A.21, A.22) ---- */
 
 /** Columns of pair i = 0..half-1, half = floor(dim/2). CONCAT*: a last odd column is 0. COMPLEX: even dim. */
 typedef enum posenc_sinusoidal_layout {
@@ -138,7 +142,7 @@ typedef enum posenc_grid {
 POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n_axes, double base,
                                             posenc_encoding **e);
 
-/* ---- Random Fourier features (arXiv:2006.10739; FORMULAS A.18) ----
+/* ---- Random Fourier features (arXiv:2006.10739; A.18) ----
  *
  * E = [cos z | sin z] or [sin z | cos z], z = 2 pi B p, dim = 2 n_features. Coordinates p: real, or integers up to
  * 2^29 in size. */
@@ -162,7 +166,7 @@ typedef struct posenc_fourier_params {
 
 POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_encoding **e);
 
-/* ---- Encodings by integers, bits and Gaussian bumps, of one axis (FORMULAS A.13-A.16, A.19) ---- */
+/* ---- Encodings by integers, bits and Gaussian bumps, of one axis (A.13-A.16, A.19) ---- */
 
 /** Builds E[p][i] = p/(length-1) * (i/(dim-1))^alpha (A.13, A.14). dim: 1..2^21. length: 1..2^31. alpha: in [0, 1000].
  * Integer or real positions. */
@@ -176,15 +180,9 @@ typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc
 POSENC_API posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, float one,
                                             posenc_encoding **e);
 
-/** Gray code of a number, and back. */
-POSENC_API uint64_t posenc_gray_encode(uint64_t p);
-POSENC_API uint64_t posenc_gray_decode(uint64_t gray);
-
 /** Builds E[t][k] = exp(-(t - centre_k)^2 / (2 sigma^2)) (A.19), 0 below FLT_MIN. centres[n], n 1..2^21, within +-2^40.
  * sigma: in [2^-60, 2^60]. Integer or real positions. */
 POSENC_API posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, posenc_encoding **e);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

@@ -14,14 +14,12 @@
 
 #include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
-/** Tiers. CPU features (VNNI, AMX, dot products, i8mm) speed up attention inside a tier and change no bits. POSENC_ISA,
- * read at load time, forces a tier: scalar, avx2, avx512, neon; or one without a feature: avx2-vnni, avx512-vnni,
- * avx512-amx, neon-dotprod, neon-i8mm. An unknown name (AVX2), or a tier that cannot run here, silently means scalar.
- * AMX: Linux is asked once for tiles. */
+/** Tiers. CPU features (VNNI, AMX, dot products, i8mm) speed up attention inside a tier and change no bits.
+ * POSENC_ISA, read at load time, forces a tier: scalar, avx2, avx512, neon; or one without a feature: avx2-vnni,
+ * avx512-vnni, avx512-amx, neon-dotprod, neon-i8mm. Case does not matter. A name that is unknown, or cannot run
+ * here, means scalar, and a line on standard error. */
 typedef enum posenc_isa_tier {
     POSENC_ISA_SCALAR = 0, /**< portable C: the specification */
     POSENC_ISA_AVX2,       /**< x86-64 with AVX2, FMA and F16C */
@@ -30,7 +28,7 @@ typedef enum posenc_isa_tier {
     POSENC_ISA_COUNT
 } posenc_isa_tier;
 
-/** Tier in use. Compare posenc_isa_name() of it with POSENC_ISA to notice a refusal. */
+/** Tier in use. */
 POSENC_API posenc_isa_tier posenc_isa(void);
 
 /** "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */
@@ -45,7 +43,5 @@ POSENC_API int posenc_isa_supported(posenc_isa_tier tier);
 /** Uses the tier from now on, in all threads. POSENC_ERR_ENUM: no such tier. POSENC_ERR_ISA: it cannot run here. */
 POSENC_API posenc_status posenc_isa_select(posenc_isa_tier tier);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Learned tables and convolutional encodings (FORMULAS A.7-A.12, E.1, E.2).
+ * Learned tables and convolutional encodings (A.7-A.12, E.1, E.2).
  *
  *     posenc_view table = posenc_view_dense(weights, POSENC_BF16, 768, 514, 1, 1);
  *     posenc_lookup lookup = POSENC_LOOKUP_DEFAULTS;
@@ -15,11 +15,8 @@
 #define POSENC_LEARNED_H
 
 #include <posenc/encoding.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Policy for rows outside the table. */
 typedef enum posenc_out_of_range {
@@ -48,13 +45,12 @@ POSENC_API posenc_status posenc_learned_create(const posenc_view *table, const p
 POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, const posenc_coords *ids,
                                                  const posenc_view *dy, const posenc_view *dtable, posenc_range rows);
 
-/* ---- Resizing (FORMULAS A.12) ---- */
+/* ---- Resizing (A.12) ---- */
 
 typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
 /** Row-major grids of h x w tokens after n_prefix copied tokens, as PyTorch's interpolate; h = 1 in one dimension.
- * antialias (SigLIP 2, DINOv2 with registers, timm) takes no align_corners (POSENC_ERR_ENUM; use the ratio (in -
- * 1)/(out - 1)). */
+ * antialias (SigLIP 2, timm) takes no align_corners (POSENC_ERR_ENUM). */
 typedef struct posenc_resize_params {
     posenc_resize_method method;
     int align_corners;
@@ -87,11 +83,7 @@ POSENC_API posenc_status posenc_fill_normal(uint64_t seed, double mean, double d
 POSENC_API posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y,
                                              posenc_range rows);
 
-/** Xavier initialisation: limit of the uniform, deviation of the normal one; 0 for invalid fans. */
-POSENC_API double posenc_xavier_uniform(int64_t fan_in, int64_t fan_out);
-POSENC_API double posenc_xavier_normal(int64_t fan_in, int64_t fan_out);
-
-/* ---- Depth-wise convolution: conditional encoding (CPVT, arXiv:2102.10882; Twins; FORMULAS A.20, E.2) ----
+/* ---- Depth-wise convolution: conditional encoding (CPVT, arXiv:2102.10882; Twins; A.20, E.2) ----
  *
  * y = conv, or x + conv with a residual. Tokens in a line, or in a row-major grid. */
 
@@ -135,7 +127,7 @@ POSENC_API posenc_status posenc_conv_backward_weights(const posenc_conv *conv, p
                                                       const posenc_view *x, const posenc_view *dy, float *dw, float *db,
                                                       posenc_range rows);
 
-/* ---- Grouped convolution of speech models (Wav2Vec2, arXiv:2006.11477; HuBERT, WavLM, data2vec; FORMULAS A.24) ----
+/* ---- Grouped convolution of speech models (Wav2Vec2, arXiv:2006.11477; HuBERT, WavLM, data2vec; A.24) ----
  *
  * PyTorch's weights are [n_channels][W][kernel]: exchange the first and last dimension. */
 
@@ -159,20 +151,18 @@ POSENC_API posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_pa
                                                     const float *bias, posenc_grouped_conv **conv);
 POSENC_API void posenc_grouped_conv_free(posenc_grouped_conv *conv);
 
-/** Applies it. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. Ranges of 24 rows and more are fastest. */
+/** Applies it. x, y: [n_channels, n_tokens, n_batch, 1], any types, apart. */
 POSENC_API posenc_status posenc_grouped_conv_apply(const posenc_grouped_conv *conv, const posenc_view *x,
                                                    const posenc_view *y, posenc_range rows);
 
-/** Gradient of the input. POSENC_ERR_UNSET: no has_backward. */
+/** POSENC_ERR_UNSET: no has_backward. */
 POSENC_API posenc_status posenc_grouped_conv_backward_input(const posenc_grouped_conv *conv, const posenc_view *dy,
                                                             const posenc_view *dx, posenc_range rows);
 
-/** Adds gradients of weights and bias (or NULL). x, dy: f32. rows: taps; tap 0 has the bias. */
+/** As posenc_conv_backward_weights. */
 POSENC_API posenc_status posenc_grouped_conv_backward_weights(const posenc_grouped_conv *conv, const posenc_view *x,
                                                               const posenc_view *dy, float *dw, float *db,
                                                               posenc_range rows);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

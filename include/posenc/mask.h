@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Masks by position, bytes or a tree (FORMULAS C.22 - C.25). Lengths, packed documents and mask tensors are fields of
+ * Masks by position, bytes or a tree (C.22 - C.25). Lengths, packed documents and mask tensors are fields of
  * posenc_score_params (softmax.h).
  *
  * Example: a causal window of 4096 keys as 0 and -inf
  *
- *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
- *     params.mask = posenc_mask_window(4096);
+ *     posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_window(4096));
  *     posenc_view y = posenc_view_dense(memory, POSENC_F32, n_k, n_q, 1, 1);
  *     posenc_status status = posenc_logits(&params, NULL, &y, posenc_range_all());
  */
@@ -15,9 +14,7 @@
 
 #include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** As position of query 0, the default: the last query is at the last key, as in decoding with a cache
  * (bottom-right). */
@@ -85,7 +82,6 @@ static inline posenc_mask posenc_mask_chunked(int64_t chunk) {
     return mask;
 }
 
-/** Meaning of a nonzero byte. */
 typedef enum posenc_polarity {
     POSENC_POLARITY_UNSET = 0,
     POSENC_KEEP, /**< the key is seen (Hugging Face's attention_mask) */
@@ -103,10 +99,10 @@ typedef struct posenc_bool_mask {
 
 #define POSENC_MAX_TREE 1024
 
-/** Speculative decoding (SpecInfer, arXiv:2305.09781; Medusa, arXiv:2401.10774): the queries are draft tokens, the last
- * n_q keys of each sequence are theirs. A token sees the keys before the tree, itself and its ancestors. Windows,
- * chunks, ALiBi and relative biases need positions (posenc_tree_positions), shared by all sequences. Example: a root,
- * two children, a child of the first: {-1, 0, 0, 1}. */
+/** Speculative decoding (SpecInfer, arXiv:2305.09781; Medusa, arXiv:2401.10774): the queries are draft tokens, the
+ * last n_q keys of each sequence are theirs. A token sees the keys before the tree, itself and its ancestors.
+ * Windows, chunks and biases by offset need positions (posenc_tree_positions), shared by all sequences. A root, two
+ * children, a child of the first: {-1, 0, 0, 1}. */
 typedef struct posenc_tree {
     /** [n_q], up to POSENC_MAX_TREE, for each sequence: a smaller number, or -1 for a root. */
     const int32_t *parents;
@@ -120,10 +116,5 @@ POSENC_API posenc_status posenc_tree_positions(const int32_t *parents, int64_t n
 /** Writes 0 to the rows of padded queries. y: heads, any type. keep: [n_batch][n_q], nonzero for real queries. */
 POSENC_API posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y);
 
-/** Mean of the losses of kept tokens, in double; 0 if none is kept. */
-POSENC_API posenc_status posenc_masked_mean(const float *losses, const uint8_t *keep, int64_t n, double *mean);
-
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

@@ -18,26 +18,27 @@
  *   relative.h      query-dependent terms: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE
  *   softmax.h       attention logits and softmax in one call
  *   attention.h     fused attention, split-KV
+ *   step.h          a layer's step: RoPE, KV cache, attention
  *   sparse.h        sparse attention: indexer scores, top-k
  *   backward.h      gradients of softmax, biases and relative terms
  *
  *   analysis.h      analysis of encodings
  *
- * "FORMULAS B.14" and "B.14": docs/formulas.md. Order of arithmetic, error bounds: docs/numerics.md. More examples:
- * docs/recipes.md, docs/embedding.md. Rules for every call:
+ * "B.14": docs/formulas.md. Order of arithmetic, error bounds: docs/numerics.md. Examples: docs/recipes.md,
+ * docs/embedding.md. Rules for every call:
  *
  *   - Results are bit-identical on every instruction set and for any split of the work. Any NaN equals any NaN. (CPUs
  *     without FMA, big-endian CPUs: docs/numerics.md.)
- *   - Bad input returns the status that names it (types.h) and writes nothing. Pointers to new objects become NULL.
+ *   - Bad input returns a status (types.h) and writes nothing but the thread's posenc_last_error(). Pointers to new
+ *     objects become NULL.
  *   - Memory-safe: no access outside the declared extents. Alignment: of the element. Any size may be 0, unless a call
  *     says otherwise.
  *   - Thread-safe: no allocation (except posenc_attention_reference), lock, thread or global state in calls on data; up
- *     to 64 KB of stack. Objects are immutable, so threads may share them. posenc_*_free takes NULL; queries of NULL
- *     return 0.
+ *     to 64 KB of stack. Objects are immutable: threads may share them. posenc_*_free takes NULL.
  *   - Calls expect round to nearest and no flush to zero, and leave both alone.
  *   - Time does not depend on data, except for denormal numbers on some CPUs, and posenc_top_k.
- *   - Inputs and outputs must not overlap ("apart") unless a call allows it. This is checked for views. Other
- *     arrays must also be long enough; neither is checked.
+ *   - Inputs and outputs must not overlap ("apart") unless a call allows it: checked for views. **Arrays must be as
+ *     long as their counts say: not seen.**
  */
 #ifndef POSENC_POSENC_H
 #define POSENC_POSENC_H
@@ -57,6 +58,7 @@
 #include <posenc/rope_scaling.h>
 #include <posenc/softmax.h>
 #include <posenc/sparse.h>
+#include <posenc/step.h>
 #include <posenc/types.h>
 
 #endif

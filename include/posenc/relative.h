@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Query-dependent relative terms of attention logits: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE (FORMULAS C.7 - C.19).
+ * Query-dependent relative terms of attention logits: Shaw, Transformer-XL, DeBERTa, FIRE, CoPE (C.7 - C.19).
  *
  * A term adds q_i . table[row of j - i] to the score of query i and key j. posenc_relative_products multiplies every
  * query with every table row; softmax.h reads the products through the rows of posenc_rel_index_fill. */
@@ -8,12 +8,8 @@
 #define POSENC_RELATIVE_H
 
 #include <posenc/bias.h>
-#include <posenc/mask.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Rule for a relative index: row = clip(zero + bucket(sign * offset), 0, n_rows - 1); bucket: identity without
  * log_buckets. */
@@ -29,22 +25,15 @@ typedef struct posenc_rel_index_rule {
 
 /* ---- Rules, by scheme (docs/recipes.md has a table) ----
  *
- * Example: Shaw, k = 16, causal, one table for all heads; params and scores s as in softmax.h
+ * Example: Shaw's keys, k = 16, causal; table of 33 rows, products f32 [33, n_q, n_heads, 1]
  *
- *     posenc_relative_table *table = NULL;
- *     posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 1, 33, 1);
- *     posenc_status status = posenc_relative_table_create(&rows, &table);
  *     posenc_rel_index index = {memory, 0, 0, 0};
  *     posenc_rel_bias_range(posenc_mask_causal(), 0, n_q, n_k, &index.first, &index.n_offsets);
  *     posenc_rel_index_rule rule = posenc_rel_index_shaw(16);
  *     posenc_rel_index_fill(&rule, &index);
- *     posenc_view q = posenc_view_dense(queries, POSENC_F32, 64, 8, n_q, 1);
- *     posenc_view products = posenc_view_dense(buffer, POSENC_F32, 33, n_q, 8, 1);
- *     posenc_relative_products(table, &q, NULL, &products, posenc_range_all());
+ *     posenc_status status = posenc_relative_products(table, &q, NULL, &products, posenc_range_all());
  *     params.bias.by_query.products = &products;
  *     params.bias.by_query.index = &index;
- *     posenc_softmax(&params, &s, &s, posenc_range_all());
- *     posenc_relative_table_free(table);
  */
 
 /** n, or -1 if out of range: its rule is refused where it is used. */
@@ -95,14 +84,14 @@ static inline posenc_rel_index_rule posenc_rel_index_deberta_log(int64_t buckets
     return rule;
 }
 
-/** The same as Hugging Face runs it beyond max_position tokens. */
+/** As Hugging Face runs it beyond max_position tokens. */
 static inline posenc_rel_index_rule posenc_rel_index_deberta_log_unclipped(int64_t buckets, int64_t max_position) {
     posenc_rel_index_rule rule = posenc_rel_index_deberta_log(buckets, max_position);
     rule.is_unclipped = 1;
     return rule;
 }
 
-/** The same rule for the negated offset. */
+/** Negates the offset. */
 static inline posenc_rel_index_rule posenc_rel_index_reversed(posenc_rel_index_rule rule) {
     rule.sign = rule.sign == 1 ? -1 : rule.sign == -1 ? 1 : 0;
     return rule;
@@ -140,7 +129,7 @@ POSENC_API posenc_status posenc_relative_shift(const posenc_view *x, const posen
 /** Unmasked skew (C.13). x: [2n - 1, n, n_heads, n_batch], y: [n, n, n_heads, n_batch], one type, apart. */
 POSENC_API posenc_status posenc_relative_skew(const posenc_view *x, const posenc_view *y);
 
-/* ---- FIRE (arXiv:2310.04418; FORMULAS C.17) ----
+/* ---- FIRE (arXiv:2310.04418; C.17) ----
  *
  * The bias depends on the query: write it for a few queries at a time, for posenc_score_params.bias.tensor. */
 
@@ -171,7 +160,7 @@ POSENC_API posenc_status posenc_fire_write(const posenc_fire *fire, int64_t quer
 POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_start, const posenc_view *y,
                                          posenc_range rows);
 
-/* ---- CoPE, contextual position encoding (arXiv:2405.18719; FORMULAS C.19) ----
+/* ---- CoPE, contextual position encoding (arXiv:2405.18719; C.19) ----
  *
  * z are products with the table E, x the scores. A NaN gate ends the sum of gates. */
 
@@ -195,7 +184,5 @@ POSENC_API posenc_status posenc_cope_logits(const posenc_cope_params *params, co
                                             const posenc_view *gates, const posenc_view *z, const posenc_view *y,
                                             posenc_range rows);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

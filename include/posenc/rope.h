@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Rotary position embedding (RoPE; RoFormer, arXiv:2104.09864; FORMULAS part B). Arithmetic: docs/numerics.md.
+ * Rotary position embedding (RoPE; RoFormer, arXiv:2104.09864; FORMULAS part B).
  *
  *     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
  *     params.layout = POSENC_ROPE_HALF;
@@ -18,11 +18,8 @@
 
 #include <posenc/angles.h>
 #include <posenc/rope_scaling.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Channels of rotary pair i, counted from n_offs. There is no default. */
 typedef enum posenc_rope_layout {
@@ -43,8 +40,8 @@ typedef enum posenc_direction {
     POSENC_SHIFT        /**< R: context shift of rotated rows (B.8); tokens at position 0 stay */
 } posenc_direction;
 
-/** Number of axes, and rule for the axis of each rotary pair (B.20-B.31; B.33 lists models). Sections count pairs and
- * add up to n_rot/2 (POSENC_ERR_SECTIONS). */
+/** Number of axes, and rule for the axis of each rotary pair (B.20-B.33). Sections add up to n_rot/2
+ * (POSENC_ERR_SECTIONS). */
 typedef enum posenc_axes_kind {
     POSENC_AXES_SINGLE = 0,  /**< 0 or 1; no sections */
     POSENC_AXES_MROPE,       /**< 2..4: sections in a row: Qwen2-VL, HunyuanVL */
@@ -139,20 +136,22 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 /** Rotates x into y.
  *
  *     x           heads, any type, Q8_0 or Q4_0
- *     positions   int32 planes [n_axes][n_tokens], shared by the batch
+ *     at          positions (B.26, B.28); all are checked. Example:
+ *                 {positions, POSENC_COORD_I64, 0, n_tokens} for position_ids [n_batch][n_tokens]
  *     y           heads, any type, Q8_0 or Q4_0; the view of x, or apart (other channels are copied)
  *
- * Quantised y (KV cache) has the bytes of ggml's quantize_row_*_ref; a block with a value that is not finite reads as
- * NaN. Quantised heads need a head_dim that is a multiple of 32 up to POSENC_MAX_HEAD_DIM, and n_rot <= 256. In place,
- * POSENC_SHIFT is the context shift of a quantised K cache: each block loses up to half a step of its scale once more,
- * and heads shifted by 0 keep their bytes. */
-POSENC_API posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
-                                           const posenc_view *y, posenc_direction direction, posenc_range rows);
-
-/** Rotates x into y at positions of any type and stride (B.26, B.28); all are checked, whatever the rows. Example:
- * {positions, POSENC_COORD_I64, 0, n_tokens} for position_ids [n_batch][n_tokens]. */
+ * Quantised y has the bytes of ggml's quantize_row_*_ref; a block with a value that is not finite reads as NaN.
+ * Quantised heads: head_dim a multiple of 32 up to POSENC_MAX_HEAD_DIM, n_rot <= 256. POSENC_SHIFT in place shifts a
+ * quantised K cache: heads shifted by 0 keep their bytes, others are rounded once more. */
 POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                               const posenc_view *y, posenc_direction direction, posenc_range rows);
+
+/** Rotates x into y at int32 planes [n_axes][n_tokens], shared by the batch. */
+static inline posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
+                                              const posenc_view *y, posenc_direction direction, posenc_range rows) {
+    posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
+    return posenc_rope_apply_at(rope, x, &at, y, direction, rows);
+}
 
 /* ---- Tables: computed once, used by Q and K of every layer ---- */
 
@@ -168,18 +167,27 @@ typedef struct posenc_rope_table {
 } posenc_rope_table;
 
 /** Bytes of a dense table; 0 if n_tokens is not in 0 .. 2^31 - 1. */
-POSENC_API int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens);
+static inline int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens) {
+    return n_tokens < 0 || n_tokens > INT32_MAX ? 0
+                                                : 2 * (int64_t)sizeof(float) * posenc_rope_pair_count(rope) * n_tokens;
+}
 
 /** Dense table of [cos | sin] rows in memory, aligned as floats. */
-POSENC_API posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory);
+static inline posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory) {
+    int64_t n_pairs = posenc_rope_pair_count(rope);
+    posenc_rope_table table = {memory, memory == NULL ? NULL : memory + n_pairs, 2 * n_pairs, 1, 0};
+    return table;
+}
 
-/** Fills a table with the magnitude of the direction. positions: planes [n_axes][n_tokens] of these tokens alone; `at`:
- * of one sequence. */
-POSENC_API posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
-                                                posenc_direction direction, const posenc_rope_table *table);
-
+/** Fills a table with the magnitude of the direction, at positions of one sequence, or planes [n_axes][n_tokens] of
+ * these tokens alone. */
 POSENC_API posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                                    posenc_direction direction, const posenc_rope_table *table);
+static inline posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
+                                                   posenc_direction direction, const posenc_rope_table *table) {
+    posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
+    return posenc_rope_table_fill_at(rope, &at, n_tokens, direction, table);
+}
 
 /** Rotates x into y by any table. One filled for the same direction gives the bits of posenc_rope_apply; SHIFT skips no
  * token. */
@@ -205,22 +213,27 @@ typedef struct posenc_rope_tensor {
     int norms; /**< 1: RMS-norm without weight (V of Gemma 4) */
 } posenc_rope_tensor;
 
-/** Rotates several tensors in one pass, by positions, or by table if positions is NULL; both NULL if none rotates.
- * Staged heads (hadamard, norms, quantised y): head_dim up to POSENC_MAX_HEAD_DIM. row = token * (heads of all tensors)
- * + head. Outputs must not overlap other tensors (not checked). Tokens of one cache row belong in one thread. */
+/** Tensor of a fused call without norm, scatter or transform. */
+static inline posenc_rope_tensor posenc_rope_tensor_of(posenc_view x, posenc_view y, int rotates, float scale) {
+    posenc_rope_tensor tensor = {x, y, rotates, scale, NULL, 0.0f, NULL, NULL, 0, 0};
+    return tensor;
+}
+
+/** Rotates tensors in one pass, by positions, or by table if positions is NULL. Staged heads (hadamard, norms,
+ * quantised y): head_dim up to POSENC_MAX_HEAD_DIM. row = token * (heads of all tensors) + head. Outputs must not
+ * overlap other tensors (not checked). Tokens of one cache row belong in one thread. */
 POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors,
                                                    int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,
                                                    posenc_range rows);
 
-/** Converts quantised heads to numbers, exact in float32. x: Q8_0 or Q4_0 (POSENC_ERR_DTYPE). y: heads of the same
- * extents, f32, f16 or bf16, sharing no byte with x. posenc_rope_apply with n_rot 0 quantises. */
+/** Dequantises heads. x: Q8_0 or Q4_0 (POSENC_ERR_DTYPE). y: f32, f16 or bf16, apart. posenc_rope_apply with n_rot 0
+ * quantises. */
 POSENC_API posenc_status posenc_dequantise(const posenc_view *x, const posenc_view *y, posenc_range rows);
 
 /* ---- Hadamard transform, for quantisation (QuaRot, arXiv:2404.00456) ----
  *
- * For q and k with the same n, for v on its way into the cache, and once more for attention's output. Example:
- * docs/recipes.md. */
+ * For q and k, for v before the cache, once more for attention's output: docs/recipes.md. */
 
 #define POSENC_MAX_HADAMARD 512
 
@@ -229,7 +242,5 @@ POSENC_API posenc_status posenc_dequantise(const posenc_view *x, const posenc_vi
  * POSENC_MAX_HEAD_DIM. */
 POSENC_API posenc_status posenc_hadamard(const posenc_view *x, const posenc_view *y, int64_t n, posenc_range rows);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

@@ -10,17 +10,13 @@
  *     posenc_rope_set_number(&params, "factor", 8.0);
  *     posenc_rope_set_number(&params, "original_max_position_embeddings", 8192.0);
  *     status = posenc_rope_create(&params, &rope);
- *     ...
- *     posenc_rope_free(rope);
  */
 #ifndef POSENC_ROPE_CONFIG_H
 #define POSENC_ROPE_CONFIG_H
 
 #include <posenc/rope.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Sets a number or flag (1 or 0) by its name in config.json or GGUF (with or without "ARCHITECTURE."), in any order.
  * docs/recipes.md lists the names, and what the caller must set. Unknown names (POSENC_ERR_ENUM) change nothing. 0
@@ -58,13 +54,11 @@ typedef struct posenc_rope_ggml {
 #define POSENC_ROPE_GGML_DEFAULTS                                                                                      \
     { 0, -1, -1, {0, 0, 0, 0}, 0, 0, 10000.0, 1.0, 0.0, 1.0, 32.0, 1.0, NULL, 0 }
 
-/** Converts ggml's arguments to RoPE parameters (B.15, B.20-B.22), with exact frequencies. Several axes have four
- * planes of positions, and sections that count all n_dims/2 (VISION: n_dims) pairs, without an empty one between pairs;
- * a surplus is ignored. freq_factors, an entry for each pair, is read by posenc_rope_create. The magnitude must be
- * positive: freq_scale up to e^10. On failure *params is unchanged. Example: docs/recipes.md. */
+/** Converts ggml's arguments to RoPE parameters (B.15, B.20-B.22). Several axes have four planes of positions, and
+ * sections that count all n_dims/2 (VISION: n_dims) pairs; a surplus is ignored. freq_factors, an entry for each
+ * pair, is read by posenc_rope_create. The magnitude must be positive: freq_scale up to e^10. On failure *params is
+ * unchanged. Example: docs/recipes.md. */
 POSENC_API posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_rope_params *params);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

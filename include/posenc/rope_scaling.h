@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * RoPE scaling: how a model chooses its rotary frequencies (FORMULAS B.1, B.9-B.18).
+ * RoPE scaling: how a model chooses its rotary frequencies (B.1, B.9-B.18).
  *
  * posenc_rope_create turns a scaling into n_rot/2 frequencies theta_i and a magnitude, one factor on cosine and sine.
  *
@@ -10,18 +10,13 @@
  *     params.scaling.type = POSENC_SCALING_YARN;
  *     params.scaling.factor = 4.0;
  *     params.scaling.original_context = 32768.0;
- *     posenc_rope *rope;
- *     posenc_status status = posenc_rope_create(&params, &rope);
- *     posenc_rope_free(rope);
  */
 #ifndef POSENC_ROPE_SCALING_H
 #define POSENC_ROPE_SCALING_H
 
 #include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** theta_i of each type. t_i = base^(-2i/n) / freq_factors[i], n = n_rot. (Axes VISION: i counts in its section, n =
  * n_rot/2.) */
@@ -95,7 +90,5 @@ POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, 
 /** Query temperature of Ministral 3 (B.25), 1 if temperature_beta is 0. NaN if an argument is out of range. */
 POSENC_API double posenc_rope_query_temperature(const posenc_rope_scaling *scaling, int32_t position);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Softmax of attention logits: scale, soft cap, biases, masks and sinks in one call (FORMULAS C.22 - C.28).
+ * Softmax of attention logits: scale, soft cap, biases, masks and sinks in one call (C.22 - C.28).
  *
  * Example: causal with ALiBi, 32 heads, 8 queries behind a KV cache of n_k - 8 keys
  *
- *     posenc_score_params params = POSENC_SCORE_DEFAULTS;
- *     params.scale = 0.0883883f;
+ *     posenc_score_params params = posenc_score_params_of(0.0883883f, posenc_mask_causal());
  *     params.bias.alibi_slopes = slopes;
- *     params.mask = posenc_mask_causal();
+ *     params.n_heads = 32;
  *     posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, 8, 32, 1);
  *     posenc_status status = posenc_softmax(&params, &s, &s, posenc_range_all());
  */
@@ -15,14 +14,10 @@
 #define POSENC_SOFTMAX_H
 
 #include <posenc/bias.h>
-#include <posenc/mask.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
-/** Query-dependent term (relative.h). */
+/** Relative term (relative.h). */
 typedef struct posenc_relative {
     const posenc_view *products; /**< f32 [n_rows, n_q or n_k, n_heads, n_batch], or strides of 0 */
     const posenc_rel_index *index;
@@ -48,9 +43,8 @@ typedef enum posenc_masked_output {
 typedef struct posenc_score_bias {
     const float *alibi_slopes;  /**< ALiBi: [n_heads], finite */
     int64_t alibi_batch_stride; /**< in floats; 0: all sequences have the same slopes */
-    /** Clamped, or covering posenc_rel_bias_range of mask, query_start, n_q and n_k (POSENC_ERR_OFFSETS), like the
-     * indices of by_query and by_key; query_starts: of all starts. Given positions: all offsets that the mask allows.
-     */
+    /** Clamped, or covering posenc_rel_bias_range of mask, starts, n_q and n_k (POSENC_ERR_OFFSETS), like the indices
+     * of by_query and by_key. Given positions: all offsets that the mask allows. */
     const posenc_rel_bias *relative;
     const posenc_view *tensor;  /**< scores of any type; extents of 1, but n_k, are shared */
     const float *tensor_slopes; /**< [n_heads], ggml's slope * mask; > 0 where the tensor is -inf; NULL: 1 */
@@ -69,7 +63,6 @@ typedef struct posenc_score_positions {
     const int32_t *queries, *keys;
 } posenc_score_positions;
 
-/** Keys of each sequence. */
 typedef struct posenc_score_sequences {
     const int32_t *k_begin, *k_end; /**< [n_batch], real keys are k_begin <= j < k_end; NULL: 0, n_k */
     /** Packed documents: keys j, and queries at start + i, with cu_seqlens[d] <= . < cu_seqlens[d + 1] see each other.
@@ -81,23 +74,25 @@ typedef struct posenc_score_sequences {
     const int32_t *origins;
 } posenc_score_sequences;
 
-/** Output of masked keys and rows. */
 typedef struct posenc_score_output {
     posenc_fully_masked_row fully_masked;
     posenc_masked_output masked; /**< not for attention */
 } posenc_score_output;
 
-/** Logit of key j, in float32 (docs/numerics.md):
+/** Logit of key j, in float32:
  *
  *     s_j = x_j + by_query_j + by_key_j
  *     b_j = -(slope_h |offset_j|) + relative_h[offset_j] + tensor_slope_h tensor_j,   offset_j = key - query position
  *     l_j = scale s_j + b_j,   or with a soft cap   cap tanh(scale s_j / cap) + b_j
  *
- * Begin with POSENC_SCORE_DEFAULTS and set the mask. All zeros are not refused: scale 0, the own key only. */
+ * Begin with posenc_score_params_of. Refused: no mask (POSENC_ERR_MASK_UNSET), scale 0 where there are scores
+ * (POSENC_ERR_UNSET), so all zeros too. */
 typedef struct posenc_score_params {
-    float scale;        /**< finite */
+    float scale;        /**< finite, not 0: 1 / sqrt(head_dim), or 1 where Q has it */
     float cap;          /**< soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */
     const float *sinks; /**< [n_heads], logits of sinks (gpt-oss); finite or -inf; NULL: none */
+    int64_t n_heads;    /**< length of sinks, alibi_slopes, tensor_slopes (POSENC_ERR_N_HEADS); else not read */
+    int64_t n_batch;    /**< length of query_starts, k_begin, k_end, origins (POSENC_ERR_SHAPE); else not read */
     posenc_score_bias bias;
     posenc_mask mask;                  /**< by position */
     const posenc_bool_mask *bool_mask; /**< in addition; NULL: none */
@@ -109,11 +104,19 @@ typedef struct posenc_score_params {
 
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
-        1.0f, 0.0f, NULL, {NULL, 0, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL, NULL,      \
-            {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0, NULL}, {                                  \
+        0.0f, 0.0f, NULL, 0, 0, {NULL, 0, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL,      \
+            NULL, {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0, NULL}, {                            \
             POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                                                           \
         }                                                                                                              \
     }
+
+/** Defaults with scale and mask. */
+static inline posenc_score_params posenc_score_params_of(float scale, posenc_mask mask) {
+    posenc_score_params params = POSENC_SCORE_DEFAULTS;
+    params.scale = scale;
+    params.mask = mask;
+    return params;
+}
 
 /** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, any type, the same view or
  * apart; query_start + n_q and n_k <= 2^30. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked
@@ -137,12 +140,11 @@ typedef struct posenc_softmax_sum {
 POSENC_API posenc_status posenc_softmax_partial(const posenc_score_params *params, const posenc_view *x,
                                                 const posenc_view *y, posenc_softmax_sum *sums, posenc_range rows);
 
-/** Combines partitions of a row: multiply results over a by *factor_a, over b by *factor_b; *joined is the sum of both.
+/** Combines partitions of a row: multiply results over a by *factor_a, over b by *factor_b; *combined is the sum of
+ * both.
  */
 POSENC_API posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
-                                                posenc_softmax_sum *joined, float *factor_a, float *factor_b);
+                                                posenc_softmax_sum *combined, float *factor_a, float *factor_b);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

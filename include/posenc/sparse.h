@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /** @file
- * Sparse attention: scores of an indexer, their k largest, lists for posenc_attention_run (FORMULAS C.34;
+ * Sparse attention: scores of an indexer, their k largest, lists for posenc_attention_run (C.34;
  * DeepSeek-V3.2).
  *
  *     posenc_index_args index = {
@@ -9,9 +9,9 @@
  *         .weights = posenc_view_dense(w, POSENC_F32, 1, 64, 1, 1),
  *         .scores = posenc_view_dense(scores, POSENC_F32, n_k, 1, 1, 1),
  *     };
- *     posenc_status status = posenc_index_scores(&index, scratch, posenc_range_all());
+ *     posenc_status status = posenc_index_scores(&index, scratch, sizeof scratch, posenc_range_all());
  *     if (status == POSENC_OK)
- *         status = posenc_top_k(&index.scores, NULL, 2048, keys, top_k_scratch, posenc_range_all());
+ *         status = posenc_top_k(&index.scores, NULL, 2048, keys, scratch, sizeof scratch, posenc_range_all());
  *     posenc_attention_lists lists = {keys, 2048, 2048, 2048};
  *     args.lists = &lists; // of posenc_attention_run
  */
@@ -19,11 +19,8 @@
 #define POSENC_SPARSE_H
 
 #include <posenc/attention.h>
-#include <posenc/types.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+POSENC_BEGIN_C
 
 /** Keys begin <= j < end of query i of sequence b: begin[b * batch_stride + i * query_stride] and end likewise, 0..n_k
  * (POSENC_ERR_MASK). NULL: 0, and n_k. */
@@ -43,14 +40,15 @@ typedef struct posenc_index_args {
 } posenc_index_args;
 
 /** Number of work units of posenc_index_scores; 0 if extents are invalid. */
-POSENC_API int64_t posenc_index_tile_count(const posenc_index_args *args);
+POSENC_API int64_t posenc_index_unit_count(const posenc_index_args *args);
 
 /** Bytes of scratch for one thread; 0 if dim is not 1..POSENC_MAX_HEAD_DIM. */
 POSENC_API size_t posenc_index_workspace_bytes(int64_t dim);
 
-/** Computes indexer scores (docs/numerics.md). Keys outside the bounds may hold anything. dim: 1..POSENC_MAX_HEAD_DIM.
- * n_k: at most 2^30. tiles: range of work units. scratch: of this thread, aligned as a float. */
-POSENC_API posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range tiles);
+/** Computes indexer scores. Keys outside the bounds may hold anything. dim: 1..POSENC_MAX_HEAD_DIM.
+ * n_k: at most 2^30. units: range of work units. scratch: as for posenc_attention. */
+POSENC_API posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, size_t scratch_bytes,
+                                             posenc_range units);
 
 /** Bytes of scratch for one thread; 0 if n_k or k is out of range. */
 POSENC_API size_t posenc_top_k_workspace_bytes(int64_t n_k, int64_t k);
@@ -61,13 +59,11 @@ POSENC_API size_t posenc_top_k_workspace_bytes(int64_t n_k, int64_t k);
  *     bounds   shared by the heads; NULL: every key
  *     k        1..2^30
  *     keys     int32 [n_batch][n_heads][n_q][k], apart; for one head posenc_attention_lists {keys, k, k, n_q * k}
- *     scratch  aligned as a float
+ *     scratch  posenc_top_k_workspace_bytes or more (POSENC_ERR_WORKSPACE), aligned as a float
  *
  * Equal scores: the lower key first. NaN comes after -inf. Only bounds exclude keys; -inf does not. */
 POSENC_API posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *bounds, int64_t k,
-                                      int32_t *keys, void *scratch, posenc_range rows);
+                                      int32_t *keys, void *scratch, size_t scratch_bytes, posenc_range rows);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

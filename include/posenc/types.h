@@ -15,8 +15,14 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
-extern "C" {
+#define POSENC_BEGIN_C extern "C" {
+#define POSENC_END_C }
+#else
+#define POSENC_BEGIN_C
+#define POSENC_END_C
 #endif
+
+POSENC_BEGIN_C
 
 #if defined(__GNUC__) && !defined(_WIN32)
 #define POSENC_API __attribute__((visibility("default")))
@@ -30,12 +36,12 @@ typedef enum posenc_status {
     POSENC_ERR_NULL,         /**< a required pointer is NULL */
     POSENC_ERR_DTYPE,        /**< unknown data type, or not supported by this call */
     POSENC_ERR_SHAPE,        /**< an extent is out of range or does not match */
-    POSENC_ERR_STRIDE,       /**< a stride or pointer is misaligned or too large, or rows of an output overlap */
+    POSENC_ERR_STRIDE,       /**< a stride or pointer is misaligned, too small or too large */
     POSENC_ERR_OVERLAP,      /**< input and output overlap or interleave */
-    POSENC_ERR_ROWS,         /**< a row range, scatter row, page or index entry is outside its tensor */
+    POSENC_ERR_ROWS,         /**< a range, scatter row, page or index entry is outside */
     POSENC_ERR_ENUM,         /**< unknown enumerator or name */
     POSENC_ERR_LAYOUT_UNSET, /**< the layout is not set */
-    POSENC_ERR_UNSET,        /**< a schedule, form, kind, polarity or scheme is not set */
+    POSENC_ERR_UNSET,        /**< a scale, schedule, form, kind or polarity is not set */
     POSENC_ERR_HEAD_DIM,     /**< head_dim or dim is out of range or odd */
     POSENC_ERR_N_ROT,        /**< n_rot is odd, out of range, or unfit for the scaling */
     POSENC_ERR_SECTIONS,     /**< sections or n_axes do not fit the kind of axes */
@@ -51,6 +57,7 @@ typedef enum posenc_status {
     POSENC_ERR_MASK,         /**< a mask or length is out of range, or excludes another argument */
     POSENC_ERR_OFFSETS,      /**< a relative bias or index does not cover all offsets */
     POSENC_ERR_BUCKETS,      /**< buckets or their distance are out of range */
+    POSENC_ERR_WORKSPACE,    /**< scratch or partitions have too few bytes */
     POSENC_ERR_ISA,          /**< the tier is not built in, or this CPU lacks it */
     POSENC_ERR_MEMORY        /**< set-up could not allocate */
 } posenc_status;
@@ -58,10 +65,12 @@ typedef enum posenc_status {
 /** Message for a status; never NULL. */
 POSENC_API const char *posenc_status_string(posenc_status status);
 
-/** Storage type; "any type" is F32, F16 or BF16. Arithmetic is float32; results are rounded once, to nearest even. Q8_0
- * and Q4_0 are ggml's blocks of POSENC_QUANT_BLOCK channels: a half-precision scale, then 32 int8, or 16 bytes of which
- * byte c holds channel c (low 4 bits) and c + 16 (high), as integer + 8. ne[0] counts channels (a multiple of 32),
- * nb[0] is the bytes of a block. */
+/** The calling thread's last failed call: argument, value, what was wanted ("k: 3 heads, which do not divide the 8
+ * of q"). Thread-local; written by failing calls alone. */
+POSENC_API const char *posenc_last_error(void);
+
+/** Storage type; "any type" is F32, F16 or BF16. Arithmetic is float32; results are rounded once, to nearest even.
+ * Q8_0 and Q4_0 are ggml's blocks of 32 channels: ne[0] counts channels, nb[0] is the bytes of a block. */
 typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0, POSENC_Q4_0 } posenc_dtype;
 
 #define POSENC_QUANT_BLOCK 32
@@ -72,8 +81,8 @@ typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0
 #define POSENC_MAX_HEAD_DIM 1024
 
 /** Tensor view: extents ne[] and strides nb[] in bytes, innermost first, as in ggml. Strides are multiples of nb[0],
- * the element size: padded, permuted, negative, for inputs also 0 (broadcast). Extents, whatever the memory layout, and
- * rows; a call's rows are those of its output unless it says otherwise:
+ * the element size, and at least a row's bytes: padded, permuted, negative; of inputs also 0 (broadcast). Extents,
+ * whatever the memory layout, and rows; a call's rows are those of its output unless it says otherwise:
  *
  *     heads       [head_dim, n_heads, n_tokens, n_batch]   row = (batch * n_tokens + token) * n_heads + head
  *     scores      [n_k, n_q, n_heads, n_batch]             row = (batch * n_heads + head) * n_q + query
@@ -132,10 +141,8 @@ static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_
 #define POSENC_VERSION_PATCH 0
 #define POSENC_VERSION "0.2.0-dev"
 
-/** Version of the linked library: "0.2.0", or "0.2.0-dev" before its release. */
+/** Version of the linked library. */
 POSENC_API const char *posenc_version(void);
 
-#ifdef __cplusplus
-}
-#endif
+POSENC_END_C
 #endif

@@ -211,10 +211,8 @@ int main(void) {
     for (int64_t i = 0; i < CELLS; i++)
         line[i] = bias_of(CELLS - 1 - i);
     posenc_rel_bias biases = {line, 1 - CELLS, CELLS, HEADS, 0, 0};
-    posenc_score_params scores = POSENC_SCORE_DEFAULTS;
-    scores.scale = scale;
+    posenc_score_params scores = posenc_score_params_of(scale, posenc_mask_causal());
     scores.bias.relative = &biases;
-    scores.mask = posenc_mask_causal();
     positions_by_posenc ours = {{rope, POSENC_FORWARD}, scores};
 
     static float out[2][WIDTH * PROMPT];

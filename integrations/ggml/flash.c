@@ -43,9 +43,7 @@ static posenc_view swap_heads_and_tokens(posenc_view view) {
 }
 
 static posenc_score_params params_of(const struct ggml_tensor *node) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    params.scale = float_param(node, 0);
+    posenc_score_params params = posenc_score_params_of(float_param(node, 0), posenc_mask_none());
     params.cap = float_param(node, 2);
     return params;
 }
@@ -104,6 +102,7 @@ static posenc_attention_args task_of(const flash_job *job, int64_t number, call_
     int64_t calls_per_batch = job->q.ne[2] / job->n_heads, batch = number / calls_per_batch;
     int64_t head = number % calls_per_batch * job->n_heads, kv_head = head / (job->q.ne[2] / job->k.ne[2]);
     room->params = job->params;
+    room->params.n_heads = job->n_heads;
     if (job->mask.data != NULL) {
         int64_t n_heads = job->mask.ne[2];
         room->mask = block_of(&job->mask, head % n_heads, batch % job->mask.ne[3], n_heads == 1 ? 1 : job->n_heads, 1);
@@ -126,8 +125,9 @@ static posenc_attention_args task_of(const flash_job *job, int64_t number, call_
 static posenc_status attend(const flash_job *job, int64_t number, posenc_range items, void *scratch) {
     call_room room;
     posenc_attention_args task = task_of(job, number, &room);
-    return job->by_parts ? posenc_attention_split(&task, scratch, job->parts + (size_t)number * job->parts_size, items)
-                         : posenc_attention_run(&task, scratch, items);
+    return job->by_parts ? posenc_attention_split(&task, scratch, job->scratch_size,
+                                                  job->parts + (size_t)number * job->parts_size, job->parts_size, items)
+                         : posenc_attention_run(&task, scratch, job->scratch_size, items);
 }
 
 static posenc_status join(const flash_job *job) {
@@ -135,8 +135,8 @@ static posenc_status join(const flash_job *job) {
     for (int64_t number = 0; number < n_calls(job) && status == POSENC_OK; number++) {
         call_room room;
         posenc_attention_args task = task_of(job, number, &room);
-        status =
-            posenc_attention_combine_splits(&task, job->parts + (size_t)number * job->parts_size, posenc_range_all());
+        status = posenc_attention_combine_splits(&task, job->parts + (size_t)number * job->parts_size, job->parts_size,
+                                                 posenc_range_all());
     }
     return status;
 }
@@ -180,7 +180,7 @@ static void choose_calls(flash_job *job, int n_threads) {
     job->n_kv_heads = job->n_heads == 1 ? 1 : job->n_heads / group;
     call_room room;
     posenc_attention_args task = task_of(job, 0, &room);
-    int64_t n_units = posenc_attention_tile_count(&task.q, &task.k), n_parts = posenc_attention_split_count(&task);
+    int64_t n_units = posenc_attention_unit_count(&task.q, &task.k), n_parts = posenc_attention_split_count(&task);
     job->by_parts = n_calls(job) * n_units < n_threads && n_parts > n_units;
     job->n_items = job->by_parts ? n_parts : n_units;
     job->parts_size = job->by_parts ? posenc_attention_split_bytes(&task) : 0;

@@ -26,6 +26,7 @@ static posenc_status scores_part(const void *node, int ith, int nth) {
             params.bias.tensor = job->mask.data != NULL ? &job->mask : NULL;
             params.bias.tensor_slopes = params.bias.tensor_slopes != NULL ? params.bias.tensor_slopes + head : NULL;
             params.sinks = params.sinks != NULL ? params.sinks + head : NULL;
+            params.n_heads = n_heads;
             posenc_view x = block_of(&job->x, head, batch, n_heads, n_batch);
             posenc_view y = block_of(&job->y, head, batch, n_heads, n_batch);
             posenc_status status =
@@ -83,16 +84,15 @@ static posenc_status check_score_tensors(const struct ggml_tensor *node, const p
         return POSENC_ERR_DTYPE;
     posenc_view x = view_to_check(node, node->src[0]), y = view_to_check(node, node);
     posenc_status status = posenc_check_elementwise(&x, &y);
+    if (status == POSENC_OK)
+        status = posenc_check_scale(params);
     return status == POSENC_OK ? posenc_check_scores(params, &y) : status;
 }
 
 /* ---- SOFT_MAX ---- */
 
 static posenc_score_params soft_max_params(const struct ggml_tensor *node) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    params.scale = float_param(node, 0);
-    return params;
+    return posenc_score_params_of(float_param(node, 0), posenc_mask_none());
 }
 
 posenc_status check_soft_max(const struct ggml_tensor *node) {
@@ -128,8 +128,7 @@ posenc_status compute_soft_max(backend_state *state, struct ggml_tensor *node) {
 /* ---- DIAG_MASK_INF: keys later than the query, with so many of the past before it ---- */
 
 static posenc_score_params diag_mask_params(const struct ggml_tensor *node) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_causal();
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
     params.positions.query_start = node->op_params[0];
     return params;
 }

@@ -15,7 +15,7 @@ typedef enum outcome { COMPUTED, REFUSED, CRASHED } outcome;
 
 static posenc_ggml_rope rope = {NULL, POSENC_FORWARD}, rope_of_axes = {NULL, POSENC_FORWARD};
 static posenc_ggml_rope no_rope = {NULL, POSENC_FORWARD};
-static posenc_score_params scores = POSENC_SCORE_DEFAULTS;
+static posenc_score_params scores;
 
 /* ---- Forms ---- */
 
@@ -90,7 +90,7 @@ static struct ggml_tensor *to_cache_of(struct ggml_context *ctx, struct ggml_ten
 }
 
 static struct ggml_tensor *softmax_under(struct ggml_context *ctx, struct ggml_tensor *mask) {
-    scores.mask = posenc_mask_none();
+    scores = posenc_score_params_of(1.0f, posenc_mask_none());
     return posenc_ggml_softmax(ctx, filled(ctx, GGML_TYPE_F32, (int64_t[]){KEYS, TOKENS, HEADS, 1}), mask, &scores);
 }
 

@@ -36,9 +36,7 @@ static posenc_view source_of(const struct ggml_tensor *node, int i) {
 }
 
 static void compute_exactly(const struct ggml_tensor *node, const struct ggml_tensor *out) {
-    posenc_score_params params = POSENC_SCORE_DEFAULTS;
-    params.mask = posenc_mask_none();
-    params.scale = float_param(node, 0);
+    posenc_score_params params = posenc_score_params_of(float_param(node, 0), posenc_mask_none());
     posenc_view q = source_of(node, 0), k = source_of(node, 1), v = source_of(node, 2), o = view_of(out);
     GGML_ASSERT(posenc_attention_reference(&params, &q, &k, &v, &o, NULL) == POSENC_OK);
 }

@@ -26,7 +26,7 @@ class Posenc(ConanFile):
 
     def export_sources(self):
         root = os.path.join(self.recipe_folder, '../..')
-        for pattern in ('CMakeLists.txt', 'LICENSE', 'cmake/*', 'include/*', 'src/*', 'tests/exported-symbols.txt'):
+        for pattern in ('CMakeLists.txt', 'LICENSE', 'cmake/*', 'include/*', 'src/*'):
             copy(self, pattern, root, self.export_sources_folder)
 
     def requirements(self):

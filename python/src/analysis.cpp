@@ -4,6 +4,7 @@
 
 #include "bindings.hpp"
 #include "rope_scaling.hpp"
+#include "core/for_python.h"
 
 namespace binding {
 

@@ -143,20 +143,22 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
 
 // Runs work units if there are enough for all threads, as in prefill; otherwise split-KV partitions, as in decode.
 posenc_status run(const posenc_attention_args &args, int threads) {
-    int64_t units = posenc_attention_tile_count(&args.q, &args.k);
+    int64_t units = posenc_attention_unit_count(&args.q, &args.k);
     size_t bytes = posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]);
     int64_t parts = threads > 1 && units < threads ? posenc_attention_split_count(&args) : 0;
     if (parts <= units)
-        return share(units, threads,
-                     [&](posenc_range range) { return posenc_attention_run(&args, scratch_of_thread(bytes), range); });
+        return share(units, threads, [&](posenc_range range) {
+            return posenc_attention_run(&args, scratch_of_thread(bytes), bytes, range);
+        });
     std::vector<char> shared(posenc_attention_split_bytes(&args));
     posenc_status status = share(parts, threads, [&](posenc_range range) {
-        return posenc_attention_split(&args, scratch_of_thread(bytes), shared.data(), range);
+        return posenc_attention_split(&args, scratch_of_thread(bytes), bytes, shared.data(), shared.size(), range);
     });
     if (status != POSENC_OK)
         return status;
-    return share(units, threads,
-                 [&](posenc_range range) { return posenc_attention_combine_splits(&args, shared.data(), range); });
+    return share(units, threads, [&](posenc_range range) {
+        return posenc_attention_combine_splits(&args, shared.data(), shared.size(), range);
+    });
 }
 
 py::object attention(py::handle q, py::handle k, py::handle v, py::handle out, bool return_lse, int threads,

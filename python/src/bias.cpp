@@ -4,6 +4,7 @@
 
 #include "bindings.hpp"
 #include "score.hpp"
+#include "core/for_python.h"
 
 namespace binding {
 
@@ -72,7 +73,7 @@ RelBias make_bias(const char *function, int64_t n_heads, py::handle range, bool 
 
 py::array_t<float> slopes(int64_t n_heads, double max_bias, bool plain) {
     if (n_heads < 1 || n_heads > (1 << 20))
-        check(POSENC_ERR_N_HEADS, "alibi_slopes");
+        fail(POSENC_ERR_N_HEADS, "alibi_slopes");
     py::array_t<float> result(n_heads);
     check((plain ? posenc_alibi_slopes_plain : posenc_alibi_slopes)(n_heads, max_bias, result.mutable_data()),
           "alibi_slopes", "max_bias");
@@ -143,7 +144,7 @@ RelBias t5(py::handle table, py::handle range, int64_t max_distance, bool bidire
 
 RelIndex clipped(int64_t k, py::handle range) {
     if (k < 0 || k > 1 << 29)
-        check(POSENC_ERR_BUCKETS, "RelIndex.clipped", "k");
+        fail(POSENC_ERR_BUCKETS, "RelIndex.clipped", "k");
     RelIndex index{Offsets(range)};
     index.get()->n_rows = 2 * k + 1;
     check(posenc_rel_index_clipped(k, index.get()), "RelIndex.clipped", "k");

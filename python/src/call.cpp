@@ -37,6 +37,7 @@ constexpr StatusName names[] = {
     {"ERR_MASK", "mask"},
     {"ERR_OFFSETS", "offsets"},
     {"ERR_BUCKETS", "num_buckets"},
+    {"ERR_WORKSPACE", nullptr},
     {"ERR_ISA", "tier"},
 };
 
@@ -47,22 +48,35 @@ void bind_errors(py::module_ &module) {
     error_type.attr("__doc__") = "What the library refuses: a ValueError with the status of C as .status.";
 }
 
-void check(posenc_status status, const char *function, const char *argument) {
-    if (status == POSENC_OK)
-        return;
+// The text behind the argument, which it may begin with.
+static std::string named(const char *argument, const std::string &text) {
+    if (argument == nullptr || text.rfind(std::string(argument) + ": ", 0) == 0)
+        return text;
+    std::string repeated = std::string(argument) + " ";
+    return std::string(argument) + ": " + (text.rfind(repeated, 0) == 0 ? text.substr(repeated.size()) : text);
+}
+
+[[noreturn]] static void raise(posenc_status status, const char *function, const char *argument, const char *text) {
     if (status == POSENC_ERR_MEMORY) {
         PyErr_NoMemory();
         throw py::error_already_set();
     }
     const StatusName &name = names[status];
     argument = argument != nullptr ? argument : name.argument;
-    std::string text = std::string(function) + ": " + (argument != nullptr ? std::string(argument) + ": " : "") +
-                       posenc_status_string(status);
-    py::object error = error_type(text);
+    py::object error = error_type(std::string(function) + ": " + named(argument, text));
     error.attr("status") = name.name;
     error.attr("argument") = argument;
     PyErr_SetObject(error_type.ptr(), error.ptr());
     throw py::error_already_set();
+}
+
+void check(posenc_status status, const char *function, const char *argument) {
+    if (status != POSENC_OK)
+        raise(status, function, argument, posenc_last_error());
+}
+
+void fail(posenc_status status, const char *function, const char *argument) {
+    raise(status, function, argument, posenc_status_string(status));
 }
 
 py::type_error unexpected(py::handle value, const char *argument, const char *kind) {

@@ -12,8 +12,12 @@
 
 namespace binding {
 
-/** Raises posenc.Error, a ValueError that names function and argument, for anything but POSENC_OK; MemoryError. */
+/** Raises posenc.Error, a ValueError that names function and argument, for anything but POSENC_OK; MemoryError. The
+ * status is that of the last call of C: posenc_last_error() is its text. */
 void check(posenc_status status, const char *function, const char *argument = nullptr);
+
+/** The same for a status of the binding's own. */
+[[noreturn]] void fail(posenc_status status, const char *function, const char *argument = nullptr);
 
 void bind_errors(py::module_ &module);
 

@@ -12,14 +12,14 @@ constexpr int64_t longest_window = 1024; // so that products of sizes do not ove
 
 int64_t window_size(int64_t height, int64_t width) {
     if (height < 1 || width < 1 || height > longest_window || width > longest_window)
-        check(POSENC_ERR_SHAPE, "swin", "height");
+        fail(POSENC_ERR_SHAPE, "swin", "height");
     return height * width;
 }
 
 py::object swin_index(int64_t height, int64_t width) {
     int64_t n = window_size(height, width);
     if (n > 1 << 15)
-        check(POSENC_ERR_SHAPE, "swin_index", "height");
+        fail(POSENC_ERR_SHAPE, "swin_index", "height");
     py::array_t<int32_t> index(Shape{n, n});
     check(posenc_swin_index(height, width, index.mutable_data()), "swin_index", "height");
     return std::move(index);
@@ -63,7 +63,7 @@ py::object decomposed_rows(py::handle table_, int64_t n_q, int64_t n_k) {
     Tensor table = tensor_of(table_, "table");
     posenc_view view = view_of(table, "table", 2, 2);
     if (n_q < 1 || n_k < 1 || n_q > 1 << 20 || n_k > 1 << 20)
-        check(POSENC_ERR_SHAPE, "decomposed_rows", "n_q");
+        fail(POSENC_ERR_SHAPE, "decomposed_rows", "n_q");
     Output rows = output_of(py::none(), Kind::f32, {n_q, n_k, view.ne[0]}, &table);
     check(posenc_decomposed_rows(&view, &rows.view), "decomposed_rows", "table");
     return rows.object;

@@ -4,6 +4,7 @@
 
 #include "bindings.hpp"
 #include "coordinates.hpp"
+#include "core/for_python.h"
 
 namespace binding {
 

@@ -117,11 +117,11 @@ py::object positions_grid(py::handle sizes_) {
     int64_t n = 1;
     for (int64_t i = 0; i < sizes.size(); i++) {
         if (sizes.data()[i] < 0 || (n > 0 && sizes.data()[i] > INT32_MAX / n))
-            check(POSENC_ERR_SHAPE, "positions_grid", "sizes");
+            fail(POSENC_ERR_SHAPE, "positions_grid", "sizes");
         n *= sizes.data()[i];
     }
     if (sizes.size() < 1 || sizes.size() > 4)
-        check(POSENC_ERR_SECTIONS, "positions_grid", "sizes");
+        fail(POSENC_ERR_SECTIONS, "positions_grid", "sizes");
     py::array_t<int32_t> planes(Shape{sizes.size(), n});
     check(posenc_positions_grid(sizes.data(), (int)sizes.size(), planes.mutable_data()), "positions_grid", "sizes");
     return std::move(planes);
@@ -132,7 +132,7 @@ posenc_isa_tier tier_named(const std::string &name) {
         if (name == posenc_isa_name((posenc_isa_tier)tier))
             return (posenc_isa_tier)tier;
     }
-    check(POSENC_ERR_ENUM, "isa_select", "tier");
+    fail(POSENC_ERR_ENUM, "isa_select", "tier");
     return POSENC_ISA_SCALAR;
 }
 

@@ -67,6 +67,8 @@ Score::Score(Options &options, const ScoreExtents &extents, double scale) {
     params_.cap = (float)options.number(cap, 0.0);
     sinks_ = Numbers<float>(options.take(sinks), sinks.text, {extents.n_heads});
     params_.sinks = sinks_.data();
+    params_.n_heads = extents.n_heads;
+    params_.n_batch = extents.n_batch;
     params_.mask = mask_of(options);
     set_biases(options, extents);
     set_bool_mask(options, extents);

@@ -3,6 +3,7 @@
 #include "score.hpp"
 
 #include "bindings.hpp"
+#include "core/for_python.h"
 
 namespace binding {
 

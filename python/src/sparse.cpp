@@ -72,8 +72,8 @@ py::object index_scores(py::handle q_, py::handle k_, py::handle weights_, py::h
     bounds.expect_apart_from(scores);
     args.bounds = *bounds.get();
     size_t bytes = posenc_index_workspace_bytes(args.q.ne[0]);
-    check(share(posenc_index_tile_count(&args), threads,
-                [&](posenc_range tiles) { return posenc_index_scores(&args, scratch_of_thread(bytes), tiles); }),
+    check(share(posenc_index_unit_count(&args), threads,
+                [&](posenc_range tiles) { return posenc_index_scores(&args, scratch_of_thread(bytes), bytes, tiles); }),
           "index_scores");
     return scores.object;
 }
@@ -91,7 +91,7 @@ py::object top_k(py::handle scores_, int64_t k, py::handle begin, py::handle end
     Bounds bounds(begin, end, view.ne[1], view.ne[3]);
     check(share(row_count(view), threads,
                 [&](posenc_range rows) {
-                    return posenc_top_k(&view, bounds.get(), k, to, scratch_of_thread(bytes), rows);
+                    return posenc_top_k(&view, bounds.get(), k, to, scratch_of_thread(bytes), bytes, rows);
                 }),
           "top_k");
     return keys;

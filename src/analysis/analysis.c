@@ -7,6 +7,7 @@
 
 #include "bias/panels.h"
 #include "core/angles.h"
+#include "core/for_python.h"
 #include "core/minmax.h"
 #include "core/view.h"
 #include "kernels/fma.h"
@@ -18,7 +19,7 @@
 static posenc_status check_rows_view(const posenc_view *e) {
     posenc_status status = posenc_check_input_f32(e);
     if (status == POSENC_OK && (e->ne[2] != 1 || e->ne[3] != 1))
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     return status;
 }
 
@@ -144,9 +145,9 @@ posenc_status posenc_cosine_similarity(const posenc_view *e, double eps, const p
         return status;
     int64_t n = e->ne[1];
     if (similarity->ne[0] != n || similarity->ne[1] != n || similarity->ne[2] > 1 || similarity->ne[3] > 1)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (!is_size(eps))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     status = posenc_check_apart(e, similarity);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, n);
@@ -172,9 +173,9 @@ posenc_status posenc_similarity_profile(const posenc_view *e, int64_t query, dou
     if (status != POSENC_OK)
         return status;
     if (query < 0 || query >= e->ne[1])
-        return POSENC_ERR_ROWS;
+        return posenc_refused(POSENC_ERR_ROWS);
     if (!is_size(eps))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     int64_t dim = e->ne[0];
     const float *row = row_of(e, query);
     double own_norm = norm(row, dim);
@@ -199,11 +200,11 @@ posenc_status posenc_check_progression(const posenc_view *e, int64_t start, int6
     if (status != POSENC_OK)
         return status;
     if (!three_rows(start, step, e->ne[1]))
-        return POSENC_ERR_ROWS;
+        return posenc_refused(POSENC_ERR_ROWS);
     if (!is_size(atol) || !is_size(rtol))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     if (result == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     const float *x = row_of(e, start), *y = row_of(e, start + step), *z = row_of(e, start + 2 * step);
     posenc_progression found = {1, 0.0};
     for (int64_t c = 0; c < e->ne[0]; c++) {
@@ -236,15 +237,15 @@ static double one_minus_cosine(double cosine, double sine) {
 static posenc_status sum_pairs(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets, double *sums,
                                pair_term term) {
     if (freq == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (n_offsets < 0 || n_offsets > POSENC_LIMIT)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (n_offsets == 0)
         return POSENC_OK;
     if (offsets == NULL || sums == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!posenc_is_aligned(offsets, sizeof *offsets) || !posenc_is_aligned(sums, sizeof *sums))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t k = 0; k < n_offsets; k++)
         sums[k] = 0.0;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {
@@ -282,18 +283,18 @@ posenc_status posenc_alias_distance(const posenc_freq *freq, const int32_t *offs
 
 posenc_status posenc_frequency_report(const double *theta, int64_t n, double context, posenc_frequency *report) {
     if (n < 0 || n > POSENC_LIMIT)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (!is_size(context))
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     if (n == 0)
         return POSENC_OK;
     if (theta == NULL || report == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!posenc_is_aligned(theta, sizeof *theta) || !posenc_is_aligned(report, sizeof(double)))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(theta[i]) <= POSENC_MAX_FREQUENCY))
-            return POSENC_ERR_FREQUENCY;
+            return posenc_refused(POSENC_ERR_FREQUENCY);
     for (int64_t i = 0; i < n; i++) {
         double speed = fabs(theta[i]);
         report[i] = (posenc_frequency){theta[i], TWO_PI / speed, context * speed / TWO_PI};

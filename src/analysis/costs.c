@@ -2,6 +2,7 @@
 /* Counts of the trained parameters and of the arithmetic of a scheme. */
 #include <posenc/analysis.h>
 
+#include "core/for_python.h"
 #include "core/view.h"
 
 #define MAX_SIZE ((int64_t)1 << 40)
@@ -90,14 +91,14 @@ static int are_sizes(const posenc_sizes *s) {
 
 static posenc_status evaluate(formula terms, posenc_scheme scheme, const posenc_sizes *sizes, int64_t *result) {
     if (sizes == NULL || result == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!are_sizes(sizes))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     tally t = {0, 0};
     if (!terms(scheme, sizes, &t))
-        return scheme == POSENC_SCHEME_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
+        return scheme == POSENC_SCHEME_UNSET ? posenc_refused(POSENC_ERR_UNSET) : posenc_refused(POSENC_ERR_ENUM);
     if (t.overflow)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     *result = t.sum;
     return POSENC_OK;
 }

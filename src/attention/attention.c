@@ -9,7 +9,7 @@ enum { MOST_PAIRS = POSENC_MOST_PAIRS };
 
 /* ---- Sizes ---- */
 
-int64_t posenc_attention_tile_count(const posenc_view *q, const posenc_view *k) {
+int64_t posenc_attention_unit_count(const posenc_view *q, const posenc_view *k) {
     if (q == NULL || k == NULL || posenc_view_is_too_large(q) || posenc_view_is_too_large(k))
         return 0;
     int64_t n_heads = q->ne[1], n_kv_heads = k->ne[1], n_q = q->ne[2];
@@ -29,7 +29,7 @@ static int64_t n_segments(const posenc_attention_args *t) {
 
 int64_t posenc_attention_split_count(const posenc_attention_args *args) {
     int64_t n;
-    if (args == NULL || __builtin_mul_overflow(posenc_attention_tile_count(&args->q, &args->k), n_segments(args), &n))
+    if (args == NULL || __builtin_mul_overflow(posenc_attention_unit_count(&args->q, &args->k), n_segments(args), &n))
         return 0;
     return n;
 }
@@ -57,7 +57,7 @@ size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
 /* Checks the arguments and sets the call. */
 static posenc_status begin_call(const posenc_attention_args *args, posenc_attention_call *call) {
     if (args == NULL || args->params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     int64_t n_heads = args->q.ne[1], n_kv_heads = args->k.ne[1], n_q = args->q.ne[2];
     *call = (posenc_attention_call){
         .args = args,
@@ -105,13 +105,22 @@ static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next
         posenc_attention_finish(call, posenc_attention_place(u, pair), totals + (size_t)pair * stride);
 }
 
-posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, posenc_range units) {
+/* The call's scratch, with its arguments checked already. */
+static posenc_status check_scratch(const posenc_attention_args *args, size_t scratch_bytes) {
+    return posenc_argument("scratch", posenc_check_workspace(scratch_bytes, posenc_attention_workspace_bytes(
+                                                                                args->q.ne[0], args->v.ne[0])));
+}
+
+posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
+                                   posenc_range units) {
     posenc_attention_call call;
-    posenc_status status = posenc_check_array(scratch, sizeof(float));
+    posenc_status status = posenc_argument("scratch", posenc_check_array(scratch, sizeof(float)));
     if (status == POSENC_OK)
         status = begin_call(args, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&units, posenc_attention_tile_count(&args->q, &args->k));
+        status = posenc_argument("units", posenc_check_rows(&units, posenc_attention_unit_count(&args->q, &args->k)));
+    if (status == POSENC_OK)
+        status = check_scratch(args, scratch_bytes);
     if (status != POSENC_OK)
         return status;
     for (int64_t number = units.begin, n; number < units.end; number += n) {
@@ -126,13 +135,7 @@ posenc_status posenc_attention_run(const posenc_attention_args *args, void *scra
     return POSENC_OK;
 }
 
-posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q, const posenc_view *k,
-                               const posenc_view *v, const posenc_view *out, void *scratch, posenc_range units) {
-    if (q == NULL || k == NULL || v == NULL || out == NULL)
-        return POSENC_ERR_NULL;
-    posenc_attention_args args = {.params = params, .q = *q, .k = *k, .v = *v, .out = *out};
-    return posenc_attention_run(&args, scratch, units);
-}
+/* ---- Partitions ---- */
 
 /* ---- Split-KV partitions ---- */
 
@@ -146,25 +149,33 @@ static posenc_attention_sums partition_of(const posenc_attention_unit *u, int64_
     return (posenc_attention_sums){(float *)(uintptr_t)partitions + (size_t)row * stride, stride};
 }
 
-static posenc_status begin_partitions(const posenc_attention_args *args, const void *partitions,
+static posenc_status begin_partitions(const posenc_attention_args *args, const void *partitions, size_t bytes,
                                       posenc_attention_call *call) {
     posenc_status status = begin_call(args, call);
-    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_tile_count(&args->q, &args->k) == 0)
+    if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_unit_count(&args->q, &args->k) == 0)
         return status;
-    return posenc_attention_split_bytes(args) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(partitions, sizeof(float));
+    size_t needed = posenc_attention_split_bytes(args);
+    if (needed == 0)
+        return posenc_refused(POSENC_ERR_SHAPE);
+    status = posenc_check_array(partitions, sizeof(float));
+    if (status == POSENC_OK)
+        status = posenc_check_workspace(bytes, needed);
+    return posenc_argument("partitions", status);
 }
 
-posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *partitions,
-                                     posenc_range range) {
+posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
+                                     void *partitions, size_t partitions_bytes, posenc_range range) {
     posenc_attention_call call;
-    posenc_status status = posenc_check_array(scratch, sizeof(float));
+    posenc_status status = posenc_argument("scratch", posenc_check_array(scratch, sizeof(float)));
     if (status == POSENC_OK)
-        status = begin_partitions(args, partitions, &call);
+        status = begin_partitions(args, partitions, partitions_bytes, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&range, posenc_attention_split_count(args));
+        status = posenc_argument("range", posenc_check_rows(&range, posenc_attention_split_count(args)));
+    if (status == POSENC_OK)
+        status = check_scratch(args, scratch_bytes);
     if (status != POSENC_OK)
         return status;
-    int64_t n_units = posenc_attention_tile_count(&args->q, &args->k);
+    int64_t n_units = posenc_attention_unit_count(&args->q, &args->k);
     for (int64_t partition = range.begin, n; partition < range.end; partition += n) {
         int64_t segment = partition / n_units; /* neighbouring partitions read the same tokens */
         posenc_attention_unit unit = posenc_attention_unit_at(&call, partition % n_units, range.end - partition), u;
@@ -179,11 +190,11 @@ posenc_status posenc_attention_split(const posenc_attention_args *args, void *sc
 }
 
 posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *partitions,
-                                              posenc_range units) {
+                                              size_t partitions_bytes, posenc_range units) {
     posenc_attention_call call;
-    posenc_status status = begin_partitions(args, partitions, &call);
+    posenc_status status = begin_partitions(args, partitions, partitions_bytes, &call);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&units, posenc_attention_tile_count(&args->q, &args->k));
+        status = posenc_argument("units", posenc_check_rows(&units, posenc_attention_unit_count(&args->q, &args->k)));
     if (status != POSENC_OK)
         return status;
     float total[POSENC_MAX_HEAD_DIM + 2];

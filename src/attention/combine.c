@@ -77,7 +77,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place
 
 static posenc_status check_state(const posenc_attention_state *r, posenc_status check(const posenc_view *)) {
     if (r == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check(&r->out);
     if (status == POSENC_OK)
         status = check(&r->lse);
@@ -85,7 +85,7 @@ static posenc_status check_state(const posenc_attention_state *r, posenc_status 
         status = posenc_require_f32(&r->lse);
     if (status != POSENC_OK)
         return status;
-    return r->lse.ne[0] == 1 && posenc_same_rows(&r->lse, &r->out) ? POSENC_OK : POSENC_ERR_SHAPE;
+    return r->lse.ne[0] == 1 && posenc_same_rows(&r->lse, &r->out) ? POSENC_OK : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 /* Checks that the combined state is the state `part`, or apart from it. */
@@ -108,7 +108,7 @@ static posenc_status check_states(const posenc_attention_state *a, const posenc_
     if (status != POSENC_OK)
         return status;
     if (a->out.dtype != b->out.dtype)
-        return POSENC_ERR_DTYPE;
+        return posenc_refused(POSENC_ERR_DTYPE);
     status = check_apart(a, combined);
     if (status == POSENC_OK)
         status = check_apart(b, combined);

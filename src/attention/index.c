@@ -27,7 +27,7 @@ static int64_t pieces(int64_t n, int64_t size) {
     return n / size + (n % size > 0);
 }
 
-int64_t posenc_index_tile_count(const posenc_index_args *args) {
+int64_t posenc_index_unit_count(const posenc_index_args *args) {
     if (args == NULL || posenc_view_is_too_large(&args->q) || posenc_view_is_too_large(&args->scores))
         return 0;
     const posenc_view *scores = &args->scores;
@@ -55,14 +55,14 @@ posenc_status posenc_check_key_bounds(const posenc_key_bounds *bounds, const pos
     int64_t n_q = scores->ne[1], n_batch = scores->ne[3];
     if (bounds->query_stride < 0 || bounds->batch_stride < 0 || bounds->query_stride > POSENC_LIMIT / (n_q + 1) ||
         bounds->batch_stride > POSENC_LIMIT / (n_batch + 1))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (!posenc_is_aligned(bounds->begin, 4) || !posenc_is_aligned(bounds->end, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t b = 0; b < n_batch; b++) {
         int64_t at = b * bounds->batch_stride;
         if (!are_inside(bounds->begin != NULL ? bounds->begin + at : NULL, n_q, bounds->query_stride, scores->ne[0]) ||
             !are_inside(bounds->end != NULL ? bounds->end + at : NULL, n_q, bounds->query_stride, scores->ne[0]))
-            return POSENC_ERR_MASK;
+            return posenc_refused(POSENC_ERR_MASK);
     }
     return POSENC_OK;
 }
@@ -80,18 +80,18 @@ static posenc_status check_shapes(const posenc_index_args *args) {
     const posenc_view *q = &args->q, *k = &args->k, *scores = &args->scores;
     if (k->ne[0] != q->ne[0] || args->weights.ne[0] != 1 || !posenc_same_rows(&args->weights, q) ||
         k->ne[3] != q->ne[3])
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (scores->ne[0] != k->ne[2] || scores->ne[1] != q->ne[2] || scores->ne[2] != 1 || scores->ne[3] != q->ne[3] ||
         scores->ne[0] > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (k->ne[1] != 1)
-        return POSENC_ERR_N_HEADS;
-    return posenc_is_attention_dim(q->ne[0]) ? POSENC_OK : POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_N_HEADS);
+    return posenc_is_attention_dim(q->ne[0]) ? POSENC_OK : posenc_refused(POSENC_ERR_HEAD_DIM);
 }
 
 static posenc_status check_args(const posenc_index_args *args) {
     if (args == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_views(args);
     if (status == POSENC_OK)
         status = check_shapes(args);
@@ -248,12 +248,16 @@ static void score_unit(const index_unit *t) {
     }
 }
 
-posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range units) {
-    posenc_status status = posenc_check_array(scratch, sizeof(float));
+posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, size_t scratch_bytes,
+                                  posenc_range units) {
+    posenc_status status = posenc_argument("scratch", posenc_check_array(scratch, sizeof(float)));
     if (status == POSENC_OK)
         status = check_args(args);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&units, posenc_index_tile_count(args));
+        status = posenc_check_rows(&units, posenc_index_unit_count(args));
+    if (status == POSENC_OK)
+        status = posenc_argument("scratch",
+                                 posenc_check_workspace(scratch_bytes, posenc_index_workspace_bytes(args->q.ne[0])));
     if (status != POSENC_OK)
         return status;
     for (int64_t number = units.begin; number < units.end; number++) {

@@ -21,22 +21,22 @@ static int64_t length_of(const int32_t *list, int64_t n_max) {
 /* Refuses per-key arrays with lists: they are not gathered. Terms by position are computed for listed keys. */
 static posenc_status check_other_terms(const posenc_score_params *params) {
     if (params->positions.keys != NULL)
-        return POSENC_ERR_POSITION;
+        return posenc_refused(POSENC_ERR_POSITION);
     int is_refused = params->mask.n_first > 0 || params->bool_mask != NULL || params->tree != NULL ||
                      params->bias.tensor != NULL || params->bias.by_key.products != NULL ||
                      params->sequences.cu_seqlens != NULL;
-    return is_refused ? POSENC_ERR_MASK : POSENC_OK;
+    return is_refused ? posenc_refused(POSENC_ERR_MASK) : POSENC_OK;
 }
 
 static posenc_status check_extents(const posenc_attention_lists *lists, const posenc_view *scores) {
     if (lists->n_max < 0 || lists->n_max > POSENC_MAX_KEYS || lists->query_stride < 0 || lists->batch_stride < 0)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (lists->query_stride > POSENC_LIMIT / (scores->ne[1] + 1) ||
         lists->batch_stride > POSENC_LIMIT / (scores->ne[3] + 1))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (lists->keys == NULL)
-        return lists->n_max > 0 ? POSENC_ERR_NULL : POSENC_OK;
-    return posenc_is_aligned(lists->keys, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+        return lists->n_max > 0 ? posenc_refused(POSENC_ERR_NULL) : POSENC_OK;
+    return posenc_is_aligned(lists->keys, 4) ? POSENC_OK : posenc_refused(POSENC_ERR_STRIDE);
 }
 
 /* 1 if every entry before the end of the list is a key in [begin, end). */
@@ -63,7 +63,9 @@ posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc
         int64_t end = sequences->k_end != NULL ? sequences->k_end[b] : scores->ne[0];
         for (int64_t i = 0; i < n_lists; i++)
             if (!is_inside(list_at(lists, i, b), lists->n_max, begin, end))
-                return POSENC_ERR_ROWS;
+                return posenc_refuse(POSENC_ERR_ROWS,
+                                     "lists: query %lld of sequence %lld names a key outside %lld .. %lld",
+                                     (long long)i, (long long)b, (long long)begin, (long long)end - 1);
     }
     return POSENC_OK;
 }

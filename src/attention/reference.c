@@ -15,7 +15,7 @@ static posenc_status check_probabilities(const posenc_view *p, const posenc_view
     if (status != POSENC_OK)
         return status;
     if (p->ne[0] != k->ne[2] || !posenc_rows_match(p, q))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     posenc_view others[] = {*q, posenc_storage_of(k), posenc_storage_of(v), *out};
     for (int i = 0; i < 4 && status == POSENC_OK; i++)
         status = posenc_check_apart(&others[i], p);
@@ -81,10 +81,10 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
                                          const posenc_view *v, const posenc_view *out,
                                          const posenc_view *probabilities) {
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_attention(q, k, v, out);
     if (status == POSENC_OK && k->ne[3] != q->ne[3])
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     if (status != POSENC_OK)
         return status;
     if (probabilities != NULL) {
@@ -93,11 +93,11 @@ posenc_status posenc_attention_reference(const posenc_score_params *params, cons
     }
     posenc_view own = posenc_view_dense(NULL, POSENC_F32, k->ne[2], q->ne[2], q->ne[1], q->ne[3]);
     if (k->ne[2] > POSENC_LIMIT / (posenc_view_rows(q) + 1))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     int64_t bytes = (posenc_view_count(&own) + 1) * (int64_t)sizeof(float);
     own.data = posenc_is_size(bytes) ? malloc((size_t)bytes) : NULL;
     if (own.data == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     status = attend(params, q, k, v, out, &own);
     free(own.data);
     return status;

@@ -197,15 +197,15 @@ static top_k_scratch scratch_of(void *memory, int64_t n_k) {
 
 static posenc_status check_keys(const posenc_view *scores, int64_t k, int32_t *keys) {
     if (!is_count(k) || scores->ne[0] > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     posenc_view to = posenc_view_dense(keys, POSENC_F32, k, scores->ne[1], scores->ne[2], scores->ne[3]);
     posenc_status status = posenc_check_output(&to); /* keys have the size of floats */
     return status == POSENC_OK ? posenc_check_apart(scores, &to) : status;
 }
 
 posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *bounds, int64_t k, int32_t *keys,
-                           void *scratch, posenc_range rows) {
-    posenc_status status = posenc_check_array(scratch, sizeof(float));
+                           void *scratch, size_t scratch_bytes, posenc_range rows) {
+    posenc_status status = posenc_argument("scratch", posenc_check_array(scratch, sizeof(float)));
     if (status == POSENC_OK)
         status = posenc_check_input_f32(scores);
     if (status == POSENC_OK)
@@ -214,6 +214,9 @@ posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *b
         status = posenc_check_key_bounds(bounds, scores);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(scores));
+    if (status == POSENC_OK)
+        status = posenc_argument("scratch",
+                                 posenc_check_workspace(scratch_bytes, posenc_top_k_workspace_bytes(scores->ne[0], k)));
     if (status != POSENC_OK)
         return status;
     top_k_scratch s = scratch_of(scratch, scores->ne[0]);

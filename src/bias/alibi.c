@@ -5,6 +5,7 @@
 #include "bias/mask.h"
 #include "bias/rel_bias.h"
 #include "core/dd.h"
+#include "core/for_python.h"
 #include "core/view.h"
 #include "kernels/half.h"
 
@@ -12,9 +13,9 @@
 
 static posenc_status check_slopes_call(int64_t n_heads, double max_bias, const float *slopes) {
     if (n_heads < 1 || n_heads > POSENC_MAX_HEADS)
-        return POSENC_ERR_N_HEADS;
+        return posenc_refused(POSENC_ERR_N_HEADS);
     if (!(max_bias >= 0.0 && max_bias <= MAX_MAX_BIAS))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     return posenc_check_array(slopes, 4);
 }
 
@@ -77,15 +78,15 @@ static posenc_status check_one_row(const float *slopes, posenc_alibi_row_form fo
     if (status != POSENC_OK)
         return status;
     if (form == POSENC_ALIBI_ROW_UNSET)
-        return POSENC_ERR_UNSET;
+        return posenc_refused(POSENC_ERR_UNSET);
     if ((unsigned)form > POSENC_ALIBI_ROW_COUNTED_BF16)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (bias->ne[0] > POSENC_MAX_KEYS || bias->ne[1] > 1)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (posenc_view_count(bias) == 0)
         return POSENC_OK;
     if (counts(form) && keep == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     return check_slopes(slopes, bias->ne[2]);
 }
 

@@ -14,9 +14,9 @@
 
 static posenc_status check_numbers(const posenc_cope_params *params) {
     if (!isfinite(params->scale))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     if (params->form != POSENC_COPE_LISTING && params->form != POSENC_COPE_SCALED)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     return POSENC_OK;
 }
 
@@ -26,14 +26,14 @@ static posenc_status check_beside(const posenc_view *input, const posenc_view *y
     if (status != POSENC_OK)
         return status;
     if (!posenc_same_rows(input, y))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     return is_apart ? posenc_check_apart(input, y) : posenc_check_pair(input, y);
 }
 
 static posenc_status check_call(const posenc_cope_params *params, const posenc_view *x, const posenc_view *gates,
                                 const posenc_view *z, const posenc_view *y, posenc_range *rows) {
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_output_f32(y);
     if (status == POSENC_OK)
         status = check_numbers(params);
@@ -42,11 +42,11 @@ static posenc_status check_call(const posenc_cope_params *params, const posenc_v
     if (status == POSENC_OK && gates != NULL)
         status = check_beside(gates, y, 1);
     if (status == POSENC_OK && gates != NULL && gates->ne[0] != y->ne[0])
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     if (status == POSENC_OK)
         status = check_beside(z, y, 1);
     if (status == POSENC_OK && (z->ne[0] < 1 || z->ne[0] > MAX_POSITIONS))
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;
 }
 

@@ -36,10 +36,10 @@ static posenc_status check_rows_call(const posenc_view *table, const posenc_view
     if (status != POSENC_OK)
         return status;
     if (table->ne[0] != rows->ne[0] || table->ne[2] != 1 || table->ne[3] != 1 || rows->ne[3] != 1)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (table->ne[1] < 1 || table->ne[1] > MAX_SIDE || rows->ne[1] < 1 || rows->ne[1] > MAX_SIDE || rows->ne[2] < 1 ||
         rows->ne[2] > MAX_SIDE)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     return posenc_check_apart(table, rows);
 }
 
@@ -66,7 +66,7 @@ posenc_status posenc_decomposed_rows(const posenc_view *table, const posenc_view
 
 static posenc_status check_product(const posenc_view *product, const posenc_view *scores) {
     posenc_status status = posenc_check_input_f32(product);
-    return status == POSENC_OK && !posenc_same_rows(product, scores) ? POSENC_ERR_SHAPE : status;
+    return status == POSENC_OK && !posenc_same_rows(product, scores) ? posenc_refused(POSENC_ERR_SHAPE) : status;
 }
 
 static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_column, const posenc_view *scores,
@@ -80,7 +80,7 @@ static posenc_status check_add(const posenc_view *by_row, const posenc_view *by_
         return status;
     int64_t n_keys; /* an extent may be large where another is 0 */
     if (__builtin_mul_overflow(by_row->ne[0], by_column->ne[0], &n_keys) || n_keys != scores->ne[0])
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_apart(by_row, scores);
     if (status == POSENC_OK)
         status = posenc_check_apart(by_column, scores);

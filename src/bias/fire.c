@@ -38,22 +38,22 @@ static int are_finite(const float *x, int64_t n) {
 
 static posenc_status check_params(const posenc_fire_params *p) {
     if (p->n_heads < 1 || p->n_heads > MAX_HEADS)
-        return POSENC_ERR_N_HEADS;
+        return posenc_refused(POSENC_ERR_N_HEADS);
     if (p->n_hidden < 1 || p->n_hidden > MAX_HIDDEN || p->max_distance < 0 || p->max_distance > MAX_DISTANCE)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (p->w1 == NULL || p->b1 == NULL || p->w2 == NULL || p->b2 == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     const float *weights[] = {p->w1, p->b1, p->w2, p->b2};
     const int64_t counts[] = {p->n_hidden, p->n_hidden, p->n_heads * p->n_hidden, p->n_heads};
     for (int i = 0; i < 4; i++) {
         if (!posenc_is_aligned(weights[i], 4))
-            return POSENC_ERR_STRIDE;
+            return posenc_refused(POSENC_ERR_STRIDE);
         if (!are_finite(weights[i], counts[i]))
-            return POSENC_ERR_SCALE;
+            return posenc_refused(POSENC_ERR_SCALE);
     }
     int is_good = fabs(p->c) >= 0x1p-100 && fabs(p->c) <= 0x1p20 && p->threshold >= 0.0 && p->threshold <= 0x1p30 &&
                   p->eps >= 0x1p-100 && p->eps <= 1.0;
-    return is_good ? POSENC_OK : POSENC_ERR_SCALE;
+    return is_good ? POSENC_OK : posenc_refused(POSENC_ERR_SCALE);
 }
 
 /* ln(|c x| + 1) for x >= 0. */
@@ -103,16 +103,16 @@ static void find_pieces(const posenc_fire_params *p, posenc_fire *fire) {
 
 posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_params(params);
     if (status != POSENC_OK)
         return status;
     posenc_fire *fire = calloc(1, sizeof *fire);
     if (fire == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     fire->n_heads = params->n_heads;
     fire->max_distance = params->max_distance;
     fire->c = params->c;
@@ -125,7 +125,7 @@ posenc_status posenc_fire_create(const posenc_fire_params *params, posenc_fire *
     fire->psi = malloc((size_t)(2 * fire->max_distance + 1) * sizeof(float));
     if (fire->starts == NULL || fire->slopes == NULL || fire->constants == NULL || fire->psi == NULL) {
         posenc_fire_free(fire);
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     }
     find_pieces(params, fire);
     float *middle = fire->psi + fire->max_distance;
@@ -211,20 +211,20 @@ static void write_row(const fire_row *row, int64_t head) {
 static posenc_status run(const posenc_fire *fire, int64_t query_start, const posenc_view *y, posenc_range rows,
                          int add) {
     if (fire == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
     int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2];
     if (n_heads != fire->n_heads)
-        return POSENC_ERR_N_HEADS;
+        return posenc_refused(POSENC_ERR_N_HEADS);
     if (n_k > fire->max_distance + 1 || n_q > fire->max_distance + 1)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_align_queries(&query_start, n_q, n_k);
     if (status != POSENC_OK)
         return status;
     if (query_start < 0 || query_start > fire->max_distance + 1 - n_q)
-        return POSENC_ERR_POSITION;
+        return posenc_refused(POSENC_ERR_POSITION);
     status = posenc_check_rows(&rows, posenc_view_rows(y));
     if (status != POSENC_OK || n_k == 0)
         return status;

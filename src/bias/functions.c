@@ -77,12 +77,12 @@ static void turn(wave_column *column, double position) {
 
 static posenc_status check_sandwich(const posenc_sandwich *s) {
     if (s == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (s->dim < 2 || s->dim % 2 != 0 || s->dim > MAX_DIM)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (!posenc_base_is_valid(s->base))
-        return POSENC_ERR_BASE;
-    return s->first == 0 || s->first == 1 ? POSENC_OK : POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_BASE);
+    return s->first == 0 || s->first == 1 ? POSENC_OK : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 static posenc_dd sandwich_theta(const void *context, int64_t i) {
@@ -133,16 +133,16 @@ posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwich, const po
 
 static posenc_status check_angles(const double *radians, int64_t n) {
     if (!posenc_is_aligned(radians, 8))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(radians[i]) <= POSENC_MAX_FREQUENCY))
-            return POSENC_ERR_FREQUENCY;
+            return posenc_refused(POSENC_ERR_FREQUENCY);
     return POSENC_OK;
 }
 
 static posenc_status check_cosines(const double *omega, const double *phi, const float *amplitude, int64_t n_heads) {
     if (omega == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_angles(omega, n_heads);
     if (status == POSENC_OK && phi != NULL)
         status = check_angles(phi, n_heads);

@@ -14,11 +14,11 @@
 
 static inline posenc_status posenc_check_kerple(const posenc_kerple *kerple, int64_t n_heads) {
     if (kerple == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (kerple->kind != POSENC_KERPLE_LOG && kerple->kind != POSENC_KERPLE_POWER)
-        return kerple->kind == POSENC_KERPLE_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
+        return kerple->kind == POSENC_KERPLE_UNSET ? posenc_refused(POSENC_ERR_UNSET) : posenc_refused(POSENC_ERR_ENUM);
     if (!(kerple->min >= 0x1p-20f && kerple->min <= 1.0f))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     posenc_status status = posenc_check_numbers(kerple->p, n_heads, -POSENC_KERPLE_LIMIT, POSENC_KERPLE_LIMIT);
     if (status == POSENC_OK)
         status = posenc_check_numbers(kerple->a, n_heads, -POSENC_KERPLE_LIMIT, POSENC_KERPLE_LIMIT);

@@ -4,27 +4,32 @@
 
 #include <string.h>
 
+#include "core/for_python.h"
 #include "core/minmax.h"
 #include "core/view.h"
 
 posenc_status posenc_check_mask(const posenc_mask *mask) {
     if (mask->n_first == POSENC_MASK_UNSET_FIRST)
-        return POSENC_ERR_MASK_UNSET;
+        return posenc_refuse(POSENC_ERR_MASK_UNSET,
+                             "mask is not set: posenc_mask_causal(), or posenc_mask_none() for all");
     const int64_t numbers[] = {mask->before, mask->after, mask->chunk, mask->n_first};
+    static const char *const names[] = {"before", "after", "chunk", "n_first"};
     for (int i = 0; i < 4; i++)
         if (numbers[i] > POSENC_MAX_KEYS)
-            return POSENC_ERR_MASK;
+            return posenc_refuse(POSENC_ERR_MASK, "mask.%s is %lld, but at most 2^30 is wanted", names[i],
+                                 (long long)numbers[i]);
     if (mask->chunk < 0 || mask->n_first < 0 || (mask->n_first > 0 && mask->chunk > 0))
-        return POSENC_ERR_MASK;
+        return posenc_refused(POSENC_ERR_MASK);
     return POSENC_OK;
 }
 
 posenc_status posenc_align_queries(int64_t *query_start, int64_t n_q, int64_t n_k) {
     if (n_q < 0 || n_q > POSENC_MAX_KEYS || n_k < 0 || n_k > POSENC_MAX_KEYS)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (*query_start == POSENC_ALIGN_LAST_KEY)
         *query_start = n_k - n_q;
-    return *query_start < -POSENC_MAX_KEYS || *query_start > POSENC_MAX_KEYS - n_q ? POSENC_ERR_POSITION : POSENC_OK;
+    return *query_start < -POSENC_MAX_KEYS || *query_start > POSENC_MAX_KEYS - n_q ? posenc_refused(POSENC_ERR_POSITION)
+                                                                                   : POSENC_OK;
 }
 
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position) {
@@ -60,7 +65,7 @@ posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y) {
     if (status != POSENC_OK || posenc_view_count(y) == 0)
         return status;
     if (keep == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     size_t size = (size_t)(y->ne[0] * posenc_dtype_size(y->dtype)); /* 0 is all bits 0 in every type */
     for (int64_t batch = 0; batch < y->ne[3]; batch++)
         for (int64_t query = 0; query < y->ne[2]; query++)
@@ -71,11 +76,11 @@ posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y) {
 
 posenc_status posenc_masked_mean(const float *losses, const uint8_t *keep, int64_t n, double *mean) {
     if (n < 0)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (mean == NULL || (n > 0 && (losses == NULL || keep == NULL)))
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!posenc_is_aligned(losses, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     double sum = 0.0;
     int64_t n_kept = 0;
     for (int64_t t = 0; t < n; t++)

@@ -7,20 +7,22 @@
 #include "bias/rel_bias.h"
 #include "core/dd.h"
 #include "core/minmax.h"
+#include "core/refuse.h"
 
 #define MAX_BUCKETS ((int64_t)1 << 16)
 
 static posenc_status check_rule(const posenc_rel_index_rule *rule) {
     if (rule->sign != 1 && rule->sign != -1)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (rule->n_rows < 1 || rule->n_rows > POSENC_MAX_KEYS || rule->zero < 0 || rule->zero >= rule->n_rows)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (rule->log_buckets == 0)
         return POSENC_OK;
     if (rule->log_buckets < 4 || rule->log_buckets > MAX_BUCKETS || rule->log_buckets % 2 != 0)
-        return POSENC_ERR_BUCKETS;
-    return rule->max_position > rule->log_buckets / 2 + 1 && rule->max_position <= MAX_BUCKETS ? POSENC_OK
-                                                                                               : POSENC_ERR_BUCKETS;
+        return posenc_refused(POSENC_ERR_BUCKETS);
+    return rule->max_position > rule->log_buckets / 2 + 1 && rule->max_position <= MAX_BUCKETS
+               ? POSENC_OK
+               : posenc_refused(POSENC_ERR_BUCKETS);
 }
 
 /* The least integer that is not below a. A value next to an integer differs from it by rounding only. */
@@ -81,7 +83,7 @@ static void fill(const bucketing *b, const posenc_rel_index *index) {
 
 posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_rel_index *index) {
     if (rule == NULL || index == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_rule(rule);
     if (status == POSENC_OK)
         status = posenc_check_whole_index(index, index->n_rows);
@@ -90,7 +92,7 @@ posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_re
     int64_t last = index->first + index->n_offsets - 1;
     bucketing buckets = bucketing_of(rule);
     if (rule->is_strict && index->n_offsets > 0 && (is_beyond(&buckets, index->first) || is_beyond(&buckets, last)))
-        return POSENC_ERR_OFFSETS; /* rows go one way with the offset */
+        return posenc_refused(POSENC_ERR_OFFSETS); /* rows go one way with the offset */
     fill(&buckets, index);
     index->n_rows = rule->n_rows;
     return POSENC_OK;
@@ -98,7 +100,7 @@ posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_re
 
 posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index) {
     if (k < 0 || k > (int64_t)1 << 29)
-        return POSENC_ERR_BUCKETS;
+        return posenc_refused(POSENC_ERR_BUCKETS);
     posenc_rel_index_rule rule = posenc_rel_index_shaw(k);
     posenc_status status = posenc_check_whole_index(index, rule.n_rows);
     if (status != POSENC_OK)

@@ -24,28 +24,28 @@ struct posenc_relative_table {
 
 posenc_status posenc_relative_table_create(const posenc_view *rows, posenc_relative_table **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     posenc_status status = posenc_check_input(rows);
     if (status != POSENC_OK)
         return status;
     int64_t dim = rows->ne[0], n_heads = rows->ne[1], n_rows = rows->ne[2];
     if (dim < 1 || dim > MAX_DIM)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (n_rows < 1 || n_rows > (int64_t)1 << 30 || rows->ne[3] != 1)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (n_heads < 1)
-        return POSENC_ERR_N_HEADS;
+        return posenc_refused(POSENC_ERR_N_HEADS);
     int64_t size = posenc_panels_size(dim, n_rows);
     int64_t bytes = size * n_heads * (int64_t)sizeof(float);
     if (!posenc_is_size(bytes))
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     posenc_relative_table *table = malloc(sizeof *table);
     float *panels = posenc_aligned_alloc(64, (size_t)bytes);
     if (table == NULL || panels == NULL) {
         free(table);
         posenc_aligned_free(panels);
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     }
     for (int64_t head = 0; head < n_heads; head++)
         posenc_panels_pack(rows, head, 0, panels + head * size);
@@ -66,18 +66,18 @@ void posenc_relative_table_free(posenc_relative_table *table) {
 static posenc_status check_products(const posenc_relative_table *table, const posenc_view *q, const float *shift,
                                     const posenc_view *y, posenc_range *rows) {
     if (table == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input(q);
     if (status == POSENC_OK)
         status = posenc_check_output_f32(y);
     if (status != POSENC_OK)
         return status;
     if (q->ne[0] != table->dim || y->ne[0] != table->n_rows || !posenc_rows_match(y, q))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (table->n_heads != 1 && table->n_heads != y->ne[2])
-        return POSENC_ERR_N_HEADS;
+        return posenc_refused(POSENC_ERR_N_HEADS);
     if (!posenc_is_aligned(shift, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     status = posenc_check_apart(q, y);
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;
 }
@@ -122,10 +122,10 @@ static posenc_status check_shift(const posenc_view *x, const posenc_view *y, int
     if (status != POSENC_OK)
         return status;
     if (x->dtype != y->dtype)
-        return POSENC_ERR_DTYPE;
+        return posenc_refused(POSENC_ERR_DTYPE);
     int64_t n = y->ne[1];
     int fits = is_skew ? y->ne[0] == n && (n == 0 || x->ne[0] == 2 * n - 1) : x->ne[0] == y->ne[0];
-    return fits && posenc_same_rows(x, y) ? posenc_check_apart(x, y) : POSENC_ERR_SHAPE;
+    return fits && posenc_same_rows(x, y) ? posenc_check_apart(x, y) : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 /* Row `query` of the flat form: elements n_q + query * n_k and on of the rows of x, each with a zero before it. */

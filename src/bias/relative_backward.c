@@ -25,7 +25,7 @@ static posenc_status check_sums(const posenc_rel_index *index, const posenc_mask
     if (status != POSENC_OK)
         return status;
     if (w->ne[0] != index->n_rows || w->ne[1] != x->ne[by_key ? 0 : 1] || w->ne[2] != x->ne[2] || w->ne[3] != x->ne[3])
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_apart(x, w);
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(w)) : status;
 }
@@ -73,9 +73,9 @@ static posenc_status check_product(const posenc_view *w, const posenc_view *x, f
     if (status != POSENC_OK)
         return status;
     if (!isfinite(factor))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     if (x->ne[0] != y->ne[0])
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_apart(w, y);
     return status == POSENC_OK ? posenc_check_apart(x, y) : status;
 }
@@ -86,7 +86,7 @@ posenc_status posenc_relative_combine(const posenc_view *w, const posenc_view *t
     if (status != POSENC_OK)
         return status;
     if (w->ne[0] != table->ne[2] || !posenc_rows_match(w, y))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_shared(table, w);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(w));
@@ -135,9 +135,9 @@ posenc_status posenc_relative_collect(const posenc_view *w, const posenc_view *x
     if (status != POSENC_OK)
         return status;
     if (w->ne[0] != y->ne[2] || !posenc_rows_match(w, x))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (!posenc_is_aligned(shift, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     status = posenc_check_shared(y, w);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(y));

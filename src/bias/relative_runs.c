@@ -10,7 +10,7 @@
 posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask *mask, int64_t query_start,
                                 const posenc_view *x, posenc_runs *runs) {
     if (index == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_mask(mask);
     int64_t n_k = x->ne[0], n_q = x->ne[1];
     if (status == POSENC_OK)
@@ -26,7 +26,7 @@ posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask
 posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *scores) {
     int fits =
         (table->ne[1] == scores->ne[2] || table->ne[1] == 1) && (table->ne[3] == scores->ne[3] || table->ne[3] == 1);
-    return fits ? POSENC_OK : POSENC_ERR_SHAPE;
+    return fits ? POSENC_OK : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 /* Elements whose element t has the offset first_offset + t * step, step 1 or -1. */

@@ -23,7 +23,7 @@ static posenc_status check_values(const posenc_rel_index *index, posenc_mask mas
     if (status != POSENC_OK)
         return status;
     if (table->ne[0] != z->ne[0] || table->ne[2] != index->n_rows || !posenc_rows_match(p, z))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_shared(table, p);
     if (status == POSENC_OK)
         status = posenc_check_apart(p, z);

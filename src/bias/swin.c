@@ -25,7 +25,7 @@ static int is_side(int64_t n) {
 
 static posenc_status make_window(int64_t height, int64_t width, window *w) {
     if (!is_side(height) || !is_side(width))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     *w = (window){height, width, height * width, (2 * height - 1) * (2 * width - 1)};
     return POSENC_OK;
 }
@@ -41,7 +41,7 @@ posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index) {
     if (status != POSENC_OK)
         return status;
     if (w.n_tokens * w.n_tokens > MAX_PAIRS)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_array(index, 4);
     if (status != POSENC_OK)
         return status;
@@ -55,12 +55,12 @@ posenc_status posenc_swin_index(int64_t height, int64_t width, int32_t *index) {
 static posenc_status check_pairs(const window *w, const posenc_bias_table *table, const posenc_view *scores,
                                  int writes_table) {
     if (scores->ne[0] != w->n_tokens || scores->ne[1] != w->n_tokens)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (scores->ne[2] < 1 || scores->ne[2] > POSENC_MAX_HEADS)
-        return POSENC_ERR_N_HEADS;
+        return posenc_refused(POSENC_ERR_N_HEADS);
     posenc_status status = posenc_check_bias_table(table, scores->ne[2], writes_table);
     if (status == POSENC_OK && table->n_rows != w->n_rows)
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     return status;
 }
 
@@ -72,7 +72,7 @@ posenc_status posenc_swin_bias(int64_t height, int64_t width, const posenc_bias_
     if (status == POSENC_OK)
         status = check_pairs(&w, table, bias, 0);
     if (status == POSENC_OK && bias->ne[3] != 1)
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     if (status != POSENC_OK)
         return status;
     for (int64_t query = 0; query < w.n_tokens; query++)
@@ -102,7 +102,7 @@ posenc_status posenc_swin_v2_coords(int64_t height, int64_t width, int64_t train
     if (status != POSENC_OK)
         return status;
     if (!is_side(trained_height) || !is_side(trained_width) || trained_height < 2 || trained_width < 2)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_array(coords, 4);
     if (status != POSENC_OK)
         return status;
@@ -121,15 +121,15 @@ static float scaled_sigmoid(float x) {
 
 posenc_status posenc_swin_v2_scale(const float *x, int64_t n, float *y) {
     if (n < 0 || n > POSENC_LIMIT)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (n == 0)
         return POSENC_OK;
     if (x == NULL || y == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!posenc_is_aligned(x, 4) || !posenc_is_aligned(y, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (x != y && posenc_ranges_overlap(x, 4 * n, y, 4 * n))
-        return POSENC_ERR_OVERLAP;
+        return posenc_refused(POSENC_ERR_OVERLAP);
     for (int64_t i = 0; i < n; i++)
         y[i] = scaled_sigmoid(x[i]);
     return POSENC_OK;

@@ -6,6 +6,8 @@
 
 #include "bias/rel_bias.h"
 #include "core/dd.h"
+#include "core/for_python.h"
+#include "core/refuse.h"
 
 #define MAX_BUCKETS 4096
 #define MAX_DISTANCE ((int64_t)1 << 30)
@@ -17,13 +19,13 @@ typedef struct t5_side {
 
 static posenc_status check_params(const posenc_t5_params *params, t5_side *side) {
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (params->num_buckets < 0 || params->num_buckets > MAX_BUCKETS)
-        return POSENC_ERR_BUCKETS;
+        return posenc_refused(POSENC_ERR_BUCKETS);
     int64_t n = params->bidirectional ? params->num_buckets / 2 : params->num_buckets;
     *side = (t5_side){n / 2, n - n / 2, params->max_distance};
     if (n < 2 || params->max_distance <= side->exact || params->max_distance > MAX_DISTANCE)
-        return POSENC_ERR_BUCKETS;
+        return posenc_refused(POSENC_ERR_BUCKETS);
     return POSENC_OK;
 }
 
@@ -101,7 +103,7 @@ posenc_status posenc_t5_bucket(const posenc_t5_params *params, int32_t offset, i
     if (status != POSENC_OK)
         return status;
     if (bucket == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     int64_t n = side.exact + side.steps;
     if (offset <= 0)
         *bucket = (int32_t)bucket_of(&side, -(int64_t)offset);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Relative biases that are looked up in tables. */
 #include "bias/rel_bias.h"
+#include "core/refuse.h"
 
 posenc_status posenc_rel_bias_gather(const posenc_rel_index *index, const posenc_bias_table *table, float scale,
                                      const posenc_rel_bias *rel_bias) {
     int64_t n_heads;
     if (!isfinite(scale))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     posenc_status status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status == POSENC_OK)
         status = posenc_check_bias_table(table, n_heads, 0);

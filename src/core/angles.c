@@ -61,12 +61,12 @@ static void fill_turns(const posenc_freq *freq, posenc_turn_column *turns, int s
 posenc_status posenc_freq_build(posenc_theta theta, const void *context, int64_t n, posenc_freq **out) {
     posenc_freq *freq = allocate(n);
     if (freq == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     for (int64_t i = 0; i < n; i++) {
         posenc_dd radians = theta(context, i);
         if (!(fabs(radians.hi) <= POSENC_MAX_FREQUENCY)) {
             posenc_aligned_free(freq);
-            return POSENC_ERR_FREQUENCY;
+            return posenc_refused(POSENC_ERR_FREQUENCY);
         }
         posenc_dd half_turns = posenc_dd_mul(radians, posenc_dd_inv_pi());
         freq->theta[i] = radians.hi;
@@ -90,12 +90,12 @@ static posenc_dd theta_of_power(const void *context, int64_t i) {
 
 posenc_status posenc_freq_create(double base, int64_t dim, posenc_freq **freq) {
     if (freq == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *freq = NULL;
     if (dim < 0 || dim % 2 != 0 || dim / 2 > POSENC_MAX_PAIRS)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (!posenc_base_is_valid(base))
-        return POSENC_ERR_BASE;
+        return posenc_refused(POSENC_ERR_BASE);
     power context = {base, (double)dim};
     return posenc_freq_build(theta_of_power, &context, dim / 2, freq);
 }
@@ -106,14 +106,14 @@ static posenc_dd theta_of_value(const void *context, int64_t i) {
 
 posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq) {
     if (freq == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *freq = NULL;
     if (n < 0 || n > POSENC_MAX_PAIRS)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (theta == NULL && n > 0)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!posenc_is_aligned(theta, 8))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     return posenc_freq_build(theta_of_value, theta, n, freq);
 }
 
@@ -141,7 +141,7 @@ posenc_status posenc_freq_set_growth(posenc_freq *freq, const double *growth, do
     size_t n_columns = (size_t)posenc_columns_of(freq->n), padded = n_columns * POSENC_COLUMN;
     freq->growth = calloc(1, padded * sizeof(double) + n_columns * sizeof(posenc_growth_column) + 1);
     if (freq->growth == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     freq->offset_growth = (posenc_growth_column *)(freq->growth + padded);
     for (int64_t i = 0; i < freq->n; i++)
         freq->growth[i] = growth[i];
@@ -339,20 +339,20 @@ int posenc_row_sets_overlap(const float *a, const float *b, int64_t n, int64_t n
 posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_t *positions, int64_t n_positions, float *cos_rows,
                                 float *sin_rows, int64_t row_stride) {
     if (freq == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (n_positions < 0 || n_positions > INT32_MAX)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (row_stride < freq->n || row_stride > INT32_MAX)
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (n_positions == 0 || freq->n == 0)
         return POSENC_OK;
     if (positions == NULL || cos_rows == NULL || sin_rows == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (n_positions * row_stride > POSENC_LIMIT || !posenc_is_aligned(positions, 4) ||
         !posenc_is_aligned(cos_rows, 4) || !posenc_is_aligned(sin_rows, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (posenc_row_sets_overlap(cos_rows, sin_rows, freq->n, n_positions, row_stride))
-        return POSENC_ERR_OVERLAP;
+        return posenc_refused(POSENC_ERR_OVERLAP);
 
     posenc_row_maker maker;
     for (int64_t first = 0; first < freq->n; first += POSENC_SLICE) {

@@ -10,19 +10,19 @@ static int64_t size_of(posenc_coord_type type) {
 
 posenc_status posenc_check_coord_array(const posenc_coords *at, int n_axes, int64_t n_tokens, int64_t n_batch) {
     if (at == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if ((unsigned)at->type > POSENC_COORD_F64)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (n_tokens == 0 || n_batch == 0)
         return POSENC_OK;
     if (at->data == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!posenc_is_aligned(at->data, size_of(at->type)))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (at->batch_stride != 0 && posenc_leaves_limit(at->batch_stride, n_batch))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (n_axes > 1 && posenc_leaves_limit(posenc_coord_axis_stride(at, n_tokens), n_axes))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     return POSENC_OK;
 }
 
@@ -45,7 +45,7 @@ posenc_status posenc_check_coord_values(const posenc_coords *at, int n_axes, int
         for (int axis = 0; axis < n_axes; axis++) {
             int64_t first = batch * at->batch_stride + axis * posenc_coord_axis_stride(at, n_tokens);
             if (!are_positions(at, first, n_tokens))
-                return POSENC_ERR_POSITION;
+                return posenc_refused(POSENC_ERR_POSITION);
         }
     return POSENC_OK;
 }

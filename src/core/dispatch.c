@@ -2,10 +2,11 @@
 /* Which tier runs. The table in use starts as scalar, so that a call made before the constructor is right, only slow;
  * every public call reaches its kernels through this object, so that a static link cannot drop the constructor. */
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/features.h"
+#include "core/refuse.h"
 
 static _Atomic(const posenc_kernels *) active = &posenc_kernels_scalar;
 
@@ -63,10 +64,20 @@ int posenc_feature_is_on(const posenc_feature *feature) {
     return feature->kernels != NULL && !is_left_out && posenc_cpu_has(feature->of_cpu);
 }
 
+/* Compares ASCII names without case, in any locale. */
+static int is_named(const char *given, const char *name) {
+    for (; *given != '\0' && *name != '\0'; given++, name++) {
+        char lower = *given >= 'A' && *given <= 'Z' ? (char)(*given - 'A' + 'a') : *given;
+        if (lower != *name)
+            return 0;
+    }
+    return *given == *name;
+}
+
 static const posenc_feature *feature_named(const char *name) {
     const posenc_feature *feature;
     for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)
-        if (strcmp(name, feature->name) == 0)
+        if (is_named(name, feature->name))
             break;
     return feature;
 }
@@ -116,18 +127,27 @@ int posenc_isa_supported(posenc_isa_tier tier) {
 
 posenc_status posenc_isa_select(posenc_isa_tier tier) {
     if (!exists(tier))
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (!posenc_isa_supported(tier))
-        return POSENC_ERR_ISA;
+        return posenc_refused(POSENC_ERR_ISA);
     atomic_store_explicit(&active, table_of(tier), memory_order_release);
     return POSENC_OK;
 }
 
-static posenc_isa_tier tier_by_name(const char *name) {
-    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
-        if (strcmp(name, names[tier]) == 0)
-            return (posenc_isa_tier)tier;
-    return POSENC_ISA_COUNT;
+posenc_isa_tier posenc_tier_named(const char *name) {
+    const posenc_feature *feature = feature_named(name);
+    if (feature != NULL)
+        return feature->tier;
+    int tier = 0;
+    while (tier < POSENC_ISA_COUNT && !is_named(name, names[tier]))
+        tier++;
+    return (posenc_isa_tier)tier;
+}
+
+static const char *why_refused(posenc_isa_tier tier) {
+    if (!exists(tier))
+        return "there is no such tier";
+    return posenc_isa_built(tier) ? "this CPU or its operating system lacks it" : "left out of this build";
 }
 
 static posenc_isa_tier best_tier(void) {
@@ -145,5 +165,7 @@ __attribute__((constructor)) static void choose_at_load(void) {
         return;
     }
     left_out = feature_named(forced);
-    posenc_isa_select(left_out != NULL ? left_out->tier : tier_by_name(forced)); /* refused: stays scalar */
+    posenc_isa_tier tier = posenc_tier_named(forced);
+    if (posenc_isa_select(tier) != POSENC_OK)
+        fprintf(stderr, "posenc: POSENC_ISA=%s was refused (%s), and scalar runs\n", forced, why_refused(tier));
 }

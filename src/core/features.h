@@ -20,4 +20,7 @@ const posenc_feature *posenc_feature_at(int i);
 /* 1 if the tier's table has it here. */
 int posenc_feature_is_on(const posenc_feature *feature);
 
+/* Tier of a name in POSENC_ISA, of a tier or a feature, in any case; POSENC_ISA_COUNT if there is none. */
+posenc_isa_tier posenc_tier_named(const char *name);
+
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/elementary.h"
+#include "core/for_python.h"
 #include "core/view.h"
 #include "kernels/half.h"
 
@@ -142,14 +143,14 @@ static int is_moderate(double x) {
 posenc_status posenc_fill_normal(uint64_t seed, double mean, double deviation, const posenc_view *y,
                                  posenc_range rows) {
     if (!is_moderate(mean) || !(deviation >= 0.0 && deviation <= LARGEST))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     distribution d = {.is_normal = 1, .at = mean, .spread = deviation};
     return fill(&d, seed, y, rows);
 }
 
 posenc_status posenc_fill_uniform(uint64_t seed, double low, double high, const posenc_view *y, posenc_range rows) {
     if (!is_moderate(low) || !is_moderate(high) || low > high)
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     distribution d = {.at = low, .spread = high - low, .high = high};
     return fill(&d, seed, y, rows);
 }

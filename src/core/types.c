@@ -21,7 +21,7 @@ const char *posenc_status_string(posenc_status status) {
         return "the range, a row for scatter, a page or an index entry does not lie inside its tensor";
     case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, direction, tier) or name is unknown";
     case POSENC_ERR_LAYOUT_UNSET: return "the layout is not set: it has no default";
-    case POSENC_ERR_UNSET: return "a schedule, form, kind, polarity or scheme that has no default is not set";
+    case POSENC_ERR_UNSET: return "a scale, schedule, form, kind or polarity that has no default is not set";
     case POSENC_ERR_HEAD_DIM: return "head_dim or dim is not positive, is odd where it must be even, or is too large";
     case POSENC_ERR_N_ROT:
         return "n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another n_rot";
@@ -43,6 +43,8 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_MASK: return "a number of the mask, or a length, is not in its range or does not go with another";
     case POSENC_ERR_OFFSETS: return "the relative bias or relative index does not cover the offsets of the call";
     case POSENC_ERR_BUCKETS: return "the number of buckets or the distance that they cover is not in its range";
+    case POSENC_ERR_WORKSPACE:
+        return "scratch or partitions are smaller than the function of the call's name and _bytes says";
     case POSENC_ERR_ISA: return "the instruction set is not built in, or this machine cannot run it";
     case POSENC_ERR_MEMORY: return "out of memory";
     }

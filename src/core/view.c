@@ -49,23 +49,41 @@ int posenc_view_is_too_large(const posenc_view *view) {
     return product > (double)POSENC_LIMIT;
 }
 
+static posenc_status refuse_extents(const posenc_view *view, const char *why) {
+    return posenc_refuse(POSENC_ERR_SHAPE, "ne is [%lld, %lld, %lld, %lld]: %s", (long long)view->ne[0],
+                         (long long)view->ne[1], (long long)view->ne[2], (long long)view->ne[3], why);
+}
+
+/* 1 if a stride is below a row's bytes, as one in elements is; 0 repeats a row. */
+static int rows_overlap(const posenc_view *view, int i) {
+    return view->ne[i] > 1 && view->nb[i] != 0 && llabs(view->nb[i]) < view->ne[0] * posenc_dtype_size(view->dtype);
+}
+
 posenc_status posenc_check_input(const posenc_view *view) {
     if (view == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refuse(POSENC_ERR_NULL, "NULL, but needed");
     int64_t size = posenc_dtype_size(view->dtype);
     if (size == 0)
-        return POSENC_ERR_DTYPE;
+        return posenc_refuse(POSENC_ERR_DTYPE, "dtype is %d, which this call does not take", (int)view->dtype);
     if (posenc_view_is_too_large(view))
-        return POSENC_ERR_SHAPE;
+        return refuse_extents(view, "an extent is negative, or the product too large");
     if (posenc_view_count(view) == 0)
         return POSENC_OK;
     if (view->data == NULL)
-        return POSENC_ERR_NULL;
-    if ((view->ne[0] != 1 && view->nb[0] != size) || !posenc_is_aligned(view->data, size))
-        return POSENC_ERR_STRIDE;
-    for (int i = 1; i < 4; i++)
+        return posenc_refuse(POSENC_ERR_NULL, "data is NULL");
+    if (view->ne[0] != 1 && view->nb[0] != size)
+        return posenc_refuse(POSENC_ERR_STRIDE, "nb[0] is %lld, but elements have %lld bytes", (long long)view->nb[0],
+                             (long long)size);
+    if (!posenc_is_aligned(view->data, size))
+        return posenc_refuse(POSENC_ERR_STRIDE, "data is not aligned to %d bytes", (int)size);
+    for (int i = 1; i < 4; i++) {
         if (view->nb[i] & (size - 1) || posenc_leaves_limit(view->ne[i], view->nb[i]))
-            return POSENC_ERR_STRIDE;
+            return posenc_refuse(POSENC_ERR_STRIDE, "nb[%d] is %lld: no multiple of %d, or too large", i,
+                                 (long long)view->nb[i], (int)size);
+        if (rows_overlap(view, i))
+            return posenc_refuse(POSENC_ERR_STRIDE, "nb[%d] is %lld bytes, but a row has %lld", i,
+                                 (long long)view->nb[i], (long long)(view->ne[0] * size));
+    }
     return POSENC_OK;
 }
 
@@ -101,7 +119,8 @@ posenc_status posenc_check_output(const posenc_view *view) {
         if (view->ne[dim] == 1)
             continue;
         if (llabs(view->nb[dim]) < covered)
-            return POSENC_ERR_STRIDE;
+            return posenc_refuse(POSENC_ERR_STRIDE, "nb[%d] is %lld: rows of this output overlap", dim,
+                                 (long long)view->nb[dim]);
         covered += (view->ne[dim] - 1) * llabs(view->nb[dim]);
     }
     return POSENC_OK;
@@ -124,9 +143,10 @@ static posenc_status check_stored(const posenc_view *view, posenc_status (*check
     if (view == NULL || posenc_block_bytes(view->dtype) == 0)
         return check(view);
     if (view->ne[0] % POSENC_QUANT_BLOCK != 0 || posenc_view_is_too_large(view))
-        return POSENC_ERR_SHAPE;
+        return refuse_extents(view, "no whole blocks of 32, negative, or too large");
     if (view->nb[0] != posenc_block_bytes(view->dtype) && posenc_view_count(view) > 0)
-        return POSENC_ERR_STRIDE;
+        return posenc_refuse(POSENC_ERR_STRIDE, "nb[0] is %lld, but blocks have %lld bytes", (long long)view->nb[0],
+                             (long long)posenc_block_bytes(view->dtype));
     posenc_view storage = posenc_storage_of(view);
     return check(&storage);
 }
@@ -142,7 +162,9 @@ posenc_status posenc_check_stored_output(const posenc_view *view) {
 /* ---- Types, and pairs ---- */
 
 posenc_status posenc_require_f32(const posenc_view *view) {
-    return view->dtype == POSENC_F32 ? POSENC_OK : POSENC_ERR_DTYPE;
+    return view->dtype == POSENC_F32
+               ? POSENC_OK
+               : posenc_refuse(POSENC_ERR_DTYPE, "dtype is %d, but POSENC_F32 is wanted", (int)view->dtype);
 }
 
 posenc_status posenc_check_input_f32(const posenc_view *view) {
@@ -196,27 +218,33 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
                                         sy.end - sy.begin);
     for (int i = 1; i < 4 && overlap; i++) /* a single row may have no stride of the rows around it */
         overlap = !are_apart_by_period(x, y, llabs(x->nb[i])) && !are_apart_by_period(x, y, llabs(y->nb[i]));
-    return overlap ? POSENC_ERR_OVERLAP : POSENC_OK;
+    return overlap ? posenc_refuse(POSENC_ERR_OVERLAP, "an output shares bytes with it") : POSENC_OK;
 }
 
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
     if (!posenc_same_extents(x, y))
-        return POSENC_ERR_SHAPE;
+        return posenc_refuse(POSENC_ERR_SHAPE,
+                             "ne is [%lld, %lld, %lld, %lld], but the output has [%lld, %lld, %lld, %lld]",
+                             (long long)x->ne[0], (long long)x->ne[1], (long long)x->ne[2], (long long)x->ne[3],
+                             (long long)y->ne[0], (long long)y->ne[1], (long long)y->ne[2], (long long)y->ne[3]);
     return posenc_same_view(x, y) ? POSENC_OK : posenc_check_apart(x, y);
 }
 
 posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *y) {
-    posenc_status status = posenc_check_output(y);
-    if (status != POSENC_OK || posenc_same_view(x, y))
+    posenc_status status = posenc_argument("y", posenc_check_output(y));
+    if (status != POSENC_OK || (x != NULL && posenc_same_view(x, y)))
         return status;
     status = posenc_check_input(x);
-    return status == POSENC_OK ? posenc_check_pair(x, y) : status;
+    if (status == POSENC_OK)
+        status = posenc_check_pair(x, y);
+    return posenc_argument("x", status);
 }
 
 posenc_status posenc_check_rows(posenc_range *rows, int64_t n_rows) {
     if (rows->begin == 0 && rows->end == -1)
         rows->end = n_rows;
     if (rows->begin < 0 || rows->begin > rows->end || rows->end > n_rows)
-        return POSENC_ERR_ROWS;
+        return posenc_refuse(POSENC_ERR_ROWS, "range %lld .. %lld, of %lld", (long long)rows->begin,
+                             (long long)rows->end, (long long)n_rows);
     return POSENC_OK;
 }

@@ -5,6 +5,8 @@
 
 #include <posenc/types.h>
 
+#include "core/refuse.h"
+
 /* Size of one element; 0 for a type that does not exist, or that has blocks for elements. */
 int64_t posenc_dtype_size(posenc_dtype dtype);
 
@@ -67,8 +69,16 @@ static inline int posenc_is_aligned(const void *p, int64_t size) {
 /* An array of such elements that is needed: there, and aligned. */
 static inline posenc_status posenc_check_array(const void *p, int64_t size) {
     if (p == NULL)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(p, size) ? POSENC_OK : POSENC_ERR_STRIDE;
+        return posenc_refuse(POSENC_ERR_NULL, "NULL, but needed");
+    return posenc_is_aligned(p, size) ? POSENC_OK
+                                      : posenc_refuse(POSENC_ERR_STRIDE, "not aligned to %d bytes", (int)size);
+}
+
+/* Scratch or partitions of the caller hold the bytes that the call needs. */
+static inline posenc_status posenc_check_workspace(size_t bytes, size_t needed) {
+    return bytes >= needed ? POSENC_OK
+                           : posenc_refuse(POSENC_ERR_WORKSPACE, "%llu bytes, but %llu are needed",
+                                           (unsigned long long)bytes, (unsigned long long)needed);
 }
 
 /* 1 if |a b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks

@@ -15,30 +15,30 @@ enum { MAX_TAPS = POSENC_MAX_CONV_KERNEL_2D * POSENC_MAX_CONV_KERNEL_2D };
 
 static posenc_status check_params(const posenc_conv_params *p) {
     if (p->n_dims != 1 && p->n_dims != 2)
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if (p->is_causal && p->n_dims != 1)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (p->n_channels < 0 || p->n_channels > POSENC_MAX_DIM)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     int64_t largest = p->n_dims == 1 ? POSENC_MAX_CONV_KERNEL : POSENC_MAX_CONV_KERNEL_2D;
     if (p->kernel < 1 || p->kernel > largest || (p->kernel % 2 == 0 && !p->is_causal))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     return POSENC_OK;
 }
 
 posenc_status posenc_conv_check_weights(const float *weights, const float *bias, int64_t n_channels) {
     if (weights == NULL && n_channels > 0)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(weights, 4) && posenc_is_aligned(bias, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_NULL);
+    return posenc_is_aligned(weights, 4) && posenc_is_aligned(bias, 4) ? POSENC_OK : posenc_refused(POSENC_ERR_STRIDE);
 }
 
 posenc_status posenc_conv_create(const posenc_conv_params *params, const float *weights, const float *bias,
                                  posenc_conv **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_params(params);
     if (status == POSENC_OK)
         status = posenc_conv_check_weights(weights, bias, params->n_channels);
@@ -47,7 +47,7 @@ posenc_status posenc_conv_create(const posenc_conv_params *params, const float *
     int64_t height = params->n_dims == 2 ? params->kernel : 1, taps = height * params->kernel, n = params->n_channels;
     posenc_conv *conv = calloc(1, sizeof *conv + (size_t)((taps + 1) * n) * sizeof(float));
     if (conv == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     conv->params = *params;
     conv->height = height;
     conv->width = params->kernel;
@@ -74,20 +74,20 @@ void posenc_conv_free(posenc_conv *conv) {
 posenc_status posenc_conv_check_grid(const posenc_conv *conv, posenc_conv_grid g) {
     if (g.n_prefix < 0 || g.height < 0 || g.width < 0 || g.n_prefix > POSENC_LIMIT || g.height > INT32_MAX ||
         g.width > INT32_MAX || g.height * g.width > POSENC_LIMIT || (conv->params.n_dims == 1 && g.height != 1))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     return POSENC_OK;
 }
 
 posenc_status posenc_conv_check_tokens(const posenc_conv *conv, posenc_conv_grid g, const posenc_view *x) {
     return x->ne[0] == conv->params.n_channels && x->ne[1] == g.n_prefix + g.height * g.width && x->ne[3] <= 1
                ? POSENC_OK
-               : POSENC_ERR_SHAPE;
+               : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                  const posenc_view *y, posenc_range *rows) {
     if (conv == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input(x);
     if (status == POSENC_OK)
         status = posenc_check_output(y);
@@ -96,7 +96,7 @@ static posenc_status check_apply(const posenc_conv *conv, posenc_conv_grid grid,
     if (status == POSENC_OK)
         status = posenc_conv_check_tokens(conv, grid, y);
     if (status == POSENC_OK && !posenc_same_extents(x, y))
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     if (status == POSENC_OK)
         status = posenc_check_apart(x, y);
     return status == POSENC_OK ? posenc_check_rows(rows, posenc_view_rows(y)) : status;

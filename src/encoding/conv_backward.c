@@ -93,7 +93,7 @@ posenc_status posenc_conv_check_results(const posenc_view *x, const posenc_view 
 posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                            const posenc_view *dy, float *dw, float *db, posenc_range rows) {
     if (conv == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input_f32(x);
     if (status == POSENC_OK)
         status = posenc_check_input_f32(dy);
@@ -102,7 +102,7 @@ posenc_status posenc_conv_backward_weights(const posenc_conv *conv, posenc_conv_
     if (status == POSENC_OK)
         status = posenc_conv_check_tokens(conv, grid, dy);
     if (status == POSENC_OK && !posenc_same_extents(x, dy))
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     if (status == POSENC_OK)
         status = posenc_conv_check_results(x, dy, dw, posenc_conv_taps(conv), db);
     if (status == POSENC_OK)

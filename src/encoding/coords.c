@@ -41,7 +41,7 @@ void posenc_load_tokens(const posenc_term *term, const posenc_coords *at, int64_
 
 static posenc_status check_type(const posenc_term *term, const posenc_coords *at) {
     int takes_reals = term->divide <= 1 && term->modulo == 0 && term->generator->takes_reals;
-    return takes_reals || !posenc_coords_are_real(at) ? POSENC_OK : POSENC_ERR_DTYPE;
+    return takes_reals || !posenc_coords_are_real(at) ? POSENC_OK : posenc_refused(POSENC_ERR_DTYPE);
 }
 
 /* True if every mapped int32 is in range. A large modulo takes negative positions out of int32. */
@@ -90,7 +90,7 @@ posenc_status posenc_check_term(const posenc_term *term, const posenc_coords *at
     if (refused == n_rows)
         return POSENC_OK;
     *row = *row < 0 || refused < *row ? refused : *row;
-    return POSENC_ERR_POSITION;
+    return posenc_refused(POSENC_ERR_POSITION);
 }
 
 posenc_status posenc_check_coords(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens, int64_t n_batch,
@@ -109,11 +109,11 @@ posenc_status posenc_check_coords(const posenc_encoding *e, const posenc_coords 
 posenc_status posenc_encoding_check(const posenc_encoding *e, const posenc_coords *at, int64_t n_tokens,
                                     int64_t n_batch, int64_t *row) {
     if (e == NULL || row == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *row = -1;
     if (n_tokens < 0 || n_batch < 0 || n_tokens > POSENC_LIMIT || n_batch > POSENC_LIMIT ||
         posenc_leaves_limit(n_tokens, n_batch))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (n_tokens * n_batch == 0) /* nor does posenc_encoding_apply look at them then */
         return POSENC_OK;
     posenc_status status = posenc_check_coords(e, at, n_tokens, n_batch, row);

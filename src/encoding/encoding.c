@@ -44,7 +44,7 @@ posenc_status posenc_encoding_of(posenc_generator *generator, int64_t n_zeros, p
     atomic_init(&generator->users, 1);
     if (e == NULL) {
         release(generator);
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     }
     e->dim = generator->dim + n_zeros;
     e->n_axes = generator->n_axes;
@@ -267,15 +267,15 @@ static posenc_status check_views(const posenc_encoding *e, const posenc_view *x,
     if (status != POSENC_OK)
         return status;
     if (y->ne[0] != e->dim || y->ne[3] > 1)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (x != NULL && x->dtype != y->dtype)
-        return POSENC_ERR_DTYPE;
+        return posenc_refused(POSENC_ERR_DTYPE);
     if (x != NULL && (status = posenc_check_pair(x, y)) != POSENC_OK)
         return status;
     if (gate == NULL)
         return POSENC_OK;
     if ((gate->ne[0] != 1 && gate->ne[0] != y->ne[0]) || !posenc_same_rows(gate, y))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_require_f32(gate);
     return status == POSENC_OK ? posenc_check_apart(gate, y) : status;
 }
@@ -283,7 +283,7 @@ static posenc_status check_views(const posenc_encoding *e, const posenc_view *x,
 posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coords *at, const posenc_view *x,
                                     const posenc_view *gate, const posenc_view *y, posenc_range rows) {
     if (e == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_views(e, x, gate, y);
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(y));
@@ -301,14 +301,4 @@ posenc_status posenc_encoding_apply(const posenc_encoding *e, const posenc_coord
         row += c.n;
     }
     return POSENC_OK;
-}
-
-posenc_status posenc_encoding_write(const posenc_encoding *e, const int32_t *positions, const posenc_view *y) {
-    posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
-    return posenc_encoding_apply(e, &at, NULL, NULL, y, posenc_range_all());
-}
-
-posenc_status posenc_encoding_add(const posenc_encoding *e, const int32_t *positions, const posenc_view *y) {
-    posenc_coords at = posenc_coords_of(positions, POSENC_COORD_I32);
-    return y == NULL ? POSENC_ERR_NULL : posenc_encoding_apply(e, &at, y, NULL, y, posenc_range_all());
 }

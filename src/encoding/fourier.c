@@ -117,24 +117,24 @@ static double entry(const posenc_fourier_params *p, int64_t i) {
 
 static posenc_status check_matrix(const posenc_fourier_params *p) {
     if (p->matrix == NULL && p->matrix_f64 == NULL)
-        return p->sigma > 0.0 && p->sigma <= MAX_FOURIER_SIGMA ? POSENC_OK : POSENC_ERR_SCALE;
+        return p->sigma > 0.0 && p->sigma <= MAX_FOURIER_SIGMA ? POSENC_OK : posenc_refused(POSENC_ERR_SCALE);
     if (p->matrix != NULL && p->matrix_f64 != NULL)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (!posenc_is_aligned(p->matrix, sizeof(float)) || !posenc_is_aligned(p->matrix_f64, 8))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t i = 0; i < p->n_features * p->n_coords; i++)
         if (!(fabs(entry(p, i)) <= MAX_ENTRY))
-            return POSENC_ERR_FREQUENCY;
+            return posenc_refused(POSENC_ERR_FREQUENCY);
     return POSENC_OK;
 }
 
 static posenc_status check_params(const posenc_fourier_params *p) {
     if (p->n_features < 1 || p->n_features > MAX_FEATURES)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (p->n_coords < 1 || p->n_coords > POSENC_MAX_COORDS)
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if ((unsigned)p->order > POSENC_FOURIER_SIN_COS)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     return check_matrix(p);
 }
 
@@ -145,7 +145,7 @@ static posenc_status fill_matrix(const posenc_fourier_params *p, fourier *f) {
     if (p->matrix == NULL && p->matrix_f64 == NULL) {
         from.matrix = drawn = malloc((size_t)(p->n_features * p->n_coords) * sizeof(float));
         if (drawn == NULL)
-            return POSENC_ERR_MEMORY;
+            return posenc_refused(POSENC_ERR_MEMORY);
         posenc_view view = posenc_view_dense(drawn, POSENC_F32, p->n_coords, p->n_features, 1, 1);
         posenc_fill_normal(p->seed, 0.0, p->sigma, &view, posenc_range_all());
     }
@@ -161,17 +161,17 @@ static posenc_status fill_matrix(const posenc_fourier_params *p, fourier *f) {
 
 posenc_status posenc_fourier_create(const posenc_fourier_params *params, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_params(params);
     if (status != POSENC_OK)
         return status;
     size_t n_entries = (size_t)(params->n_features * params->n_coords);
     fourier *f = posenc_generator_new(sizeof *f + n_entries * sizeof(double), 2 * params->n_features);
     if (f == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     f->base.n_axes = params->n_coords;
     f->base.lowest = -((int64_t)1 << 29);
     f->base.highest = (int64_t)1 << 29;

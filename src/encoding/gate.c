@@ -10,7 +10,7 @@ static posenc_status check_input(const posenc_view *view, const posenc_view *dy,
     posenc_status status = posenc_check_input_f32(view);
     if (status != POSENC_OK)
         return status;
-    return view->ne[0] == width && posenc_same_rows(view, dy) ? POSENC_OK : POSENC_ERR_SHAPE;
+    return view->ne[0] == width && posenc_same_rows(view, dy) ? POSENC_OK : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 static posenc_status check_output(const posenc_view *view, const posenc_view *dy, int64_t width) {
@@ -43,7 +43,7 @@ static posenc_status check_call(const posenc_view *e, const posenc_view *gate, c
                                 const posenc_view *dgate, const posenc_view *de, posenc_range *rows) {
     posenc_status status = posenc_check_input_f32(dy);
     if (status == POSENC_OK && dy->ne[3] > 1)
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     if (status == POSENC_OK && dgate != NULL)
         status = check_dgate(e, dy, dgate);
     if (status == POSENC_OK && de != NULL)

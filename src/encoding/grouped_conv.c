@@ -18,10 +18,10 @@ enum { TOKENS = 24, CHANNELS = 2 * POSENC_PANEL };
 
 static posenc_status check_params(const posenc_grouped_conv_params *p) {
     if (p->n_channels < 0 || p->n_channels > POSENC_MAX_DIM)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (p->n_groups < 1 || p->n_groups > POSENC_MAX_DIM || p->n_channels % p->n_groups != 0)
-        return POSENC_ERR_SHAPE;
-    return p->kernel >= 1 && p->kernel <= POSENC_MAX_GROUPED_KERNEL ? POSENC_OK : POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
+    return p->kernel >= 1 && p->kernel <= POSENC_MAX_GROUPED_KERNEL ? POSENC_OK : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 /* Rows of a table in whole panels. */
@@ -57,7 +57,7 @@ static posenc_status pack(const posenc_grouped_conv *conv, const float *weights,
         return POSENC_OK;
     *panels = posenc_is_size(bytes) ? posenc_aligned_alloc(64, (size_t)bytes) : NULL;
     if (*panels == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     for (int64_t u = 0; u < p->kernel; u++)
         for (int64_t group = 0; group < p->n_groups; group++)
             pack_tap(conv, weights, u, group, is_backward, *panels + (u * p->n_groups + group) * tap_size(conv));
@@ -70,7 +70,7 @@ static posenc_status copy_bias(posenc_grouped_conv *conv, const float *bias) {
         return POSENC_OK;
     conv->bias = malloc((size_t)n * sizeof(float));
     if (conv->bias == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     for (int64_t c = 0; c < n; c++)
         conv->bias[c] = bias[c];
     return POSENC_OK;
@@ -86,10 +86,10 @@ static posenc_status fill(posenc_grouped_conv *conv, const float *weights, const
 posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_params *params, const float *weights,
                                          const float *bias, posenc_grouped_conv **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_params(params);
     if (status == POSENC_OK)
         status = posenc_conv_check_weights(weights, bias, params->n_channels);
@@ -97,7 +97,7 @@ posenc_status posenc_grouped_conv_create(const posenc_grouped_conv_params *param
         return status;
     posenc_grouped_conv *conv = calloc(1, sizeof *conv);
     if (conv == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     conv->params = *params;
     conv->width = params->n_channels / params->n_groups;
     conv->pad = params->kernel / 2;
@@ -123,14 +123,15 @@ void posenc_grouped_conv_free(posenc_grouped_conv *conv) {
 
 posenc_status posenc_grouped_conv_check_tokens(const posenc_grouped_conv *conv, const posenc_view *x,
                                                const posenc_view *y) {
-    return y->ne[0] == conv->params.n_channels && y->ne[3] <= 1 && posenc_same_extents(x, y) ? POSENC_OK
-                                                                                             : POSENC_ERR_SHAPE;
+    return y->ne[0] == conv->params.n_channels && y->ne[3] <= 1 && posenc_same_extents(x, y)
+               ? POSENC_OK
+               : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 static posenc_status check_apply(const posenc_grouped_conv *conv, const posenc_view *x, const posenc_view *y,
                                  posenc_range *rows) {
     if (conv == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input(x);
     if (status == POSENC_OK)
         status = posenc_check_output(y);
@@ -249,7 +250,7 @@ static posenc_status run(const posenc_grouped_conv *conv, const posenc_view *x, 
                          int is_backward) {
     posenc_status status = check_apply(conv, x, y, &rows);
     if (status == POSENC_OK && is_backward && !conv->params.has_backward)
-        status = POSENC_ERR_UNSET;
+        status = posenc_refused(POSENC_ERR_UNSET);
     if (status != POSENC_OK || posenc_view_count(y) == 0)
         return status;
     const posenc_kernels *kernels = posenc_active_kernels();

@@ -36,7 +36,7 @@ static void grad_of_tap(const posenc_grouped_conv *conv, const posenc_view *x, c
 posenc_status posenc_grouped_conv_backward_weights(const posenc_grouped_conv *conv, const posenc_view *x,
                                                    const posenc_view *dy, float *dw, float *db, posenc_range rows) {
     if (conv == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input_f32(x);
     if (status == POSENC_OK)
         status = posenc_check_input_f32(dy);

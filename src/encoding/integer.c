@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/dd.h"
+#include "core/for_python.h"
 #include "core/minmax.h"
 #include "core/view.h"
 #include "encoding/encoding.h"
@@ -65,17 +66,17 @@ static float factor_of(int64_t i, int64_t dim, posenc_dd log_last, double alpha)
 
 posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (!is_dim(dim))
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (length < 1 || length > MAX_LENGTH)
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     if (!(alpha >= 0.0 && alpha <= MAX_ALPHA))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     integer *in = posenc_generator_new(sizeof *in + (size_t)dim * sizeof(float), dim);
     if (in == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     in->base.rows = integer_rows;
     in->last = (double)(length - 1);
     posenc_dd log_last = posenc_dd_log((double)posenc_max(dim - 1, 1));
@@ -116,17 +117,17 @@ static void bit_rows(const posenc_generator *g, const posenc_kernels *kernels, c
 
 posenc_status posenc_bits_create(int64_t dim, posenc_bit_code code, float zero, float one, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (!is_dim(dim))
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if ((unsigned)code > POSENC_BITS_GRAY)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (!isfinite(zero) || !isfinite(one))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     bit_code *b = posenc_generator_new(sizeof *b, dim);
     if (b == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     b->base.rows = bit_rows;
     b->base.lowest = 0;
     b->base.highest = INT64_MAX;
@@ -173,21 +174,21 @@ static void rbf_rows(const posenc_generator *g, const posenc_kernels *kernels, c
 
 posenc_status posenc_rbf_create(const double *centres, int64_t n, double sigma, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (!is_dim(n))
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     posenc_status status = posenc_check_array(centres, sizeof(double));
     if (status != POSENC_OK)
         return status;
     if (!(sigma >= 1.0 / LARGEST_SIGMA && sigma <= LARGEST_SIGMA))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     for (int64_t i = 0; i < n; i++)
         if (!(fabs(centres[i]) <= MAX_CENTRE))
-            return POSENC_ERR_SCALE;
+            return posenc_refused(POSENC_ERR_SCALE);
     rbf *bumps = posenc_generator_new(sizeof *bumps + ((size_t)n + POSENC_COLUMN) * sizeof(double), n);
     if (bumps == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     bumps->base.rows = rbf_rows;
     bumps->minus_k = -0.5 / (sigma * sigma);
     for (int64_t i = 0; i < n; i++)

@@ -57,21 +57,21 @@ static void sources(const posenc_generator *g, const posenc_tokens *tokens, int6
 
 static posenc_status check_lookup(const posenc_lookup *lookup) {
     if ((unsigned)lookup->policy > POSENC_OUT_OF_RANGE_ZERO)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (lookup->offset > MAX_OFFSET || lookup->offset < -MAX_OFFSET)
-        return POSENC_ERR_POSITION;
-    return isfinite(lookup->scale) ? POSENC_OK : POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_POSITION);
+    return isfinite(lookup->scale) ? POSENC_OK : posenc_refused(POSENC_ERR_SCALE);
 }
 
 static posenc_status check_table(const posenc_view *table) {
     if (table->ne[2] != 1 || table->ne[3] != 1)
-        return POSENC_ERR_SHAPE;
-    return table->ne[0] < 1 || table->ne[0] > POSENC_MAX_DIM ? POSENC_ERR_HEAD_DIM : POSENC_OK;
+        return posenc_refused(POSENC_ERR_SHAPE);
+    return table->ne[0] < 1 || table->ne[0] > POSENC_MAX_DIM ? posenc_refused(POSENC_ERR_HEAD_DIM) : POSENC_OK;
 }
 
 posenc_status posenc_learned_create(const posenc_view *table, const posenc_lookup *lookup, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (lookup == NULL)
         lookup = &defaults;
@@ -84,7 +84,7 @@ posenc_status posenc_learned_create(const posenc_view *table, const posenc_looku
         return status;
     learned *l = posenc_generator_new(sizeof *l, table->ne[0]);
     if (l == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     l->table = *table;
     l->lookup = *lookup;
     l->base.takes_reals = 0;
@@ -107,7 +107,7 @@ static posenc_status check_grad(const posenc_lookup *lookup, const posenc_view *
     if (status == POSENC_OK)
         status = check_lookup(lookup);
     if (status == POSENC_OK && (dy->ne[0] != dtable->ne[0] || dy->ne[3] > 1))
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     if (status == POSENC_OK)
         status = posenc_check_apart(dy, dtable);
     return status == POSENC_OK ? posenc_check_rows(rows, dtable->ne[1]) : status;

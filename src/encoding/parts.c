@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* New encodings of old: parts side by side, and parts added up. */
+#include "core/refuse.h"
 #include "encoding/encoding.h"
 
 #include <stdlib.h>
@@ -10,13 +11,13 @@ static posenc_status check_part(const posenc_part *part, int64_t *width) {
     int64_t dim = part->encoding == NULL ? part->width : posenc_encoding_dim(part->encoding);
     if (part->first < 0 || part->width < 0 || part->first > dim || part->width > dim - part->first ||
         dim > POSENC_MAX_DIM)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (part->axis < 0 || part->axis > POSENC_MAX_COORDS - posenc_encoding_axis_count(part->encoding))
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if (part->divide < 0 || part->modulo < 0)
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     *width = part->width > 0 ? part->width : dim - part->first;
-    return *width > 0 ? POSENC_OK : POSENC_ERR_SHAPE;
+    return *width > 0 ? POSENC_OK : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 static int has_map(int64_t divide, int64_t modulo) {
@@ -29,7 +30,7 @@ static posenc_status renamed(const posenc_part *part, posenc_term *term) {
     if (!has_map(part->divide, part->modulo))
         return POSENC_OK;
     if (has_map(term->divide, term->modulo))
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     term->divide = part->divide > 1 ? part->divide : 1;
     term->modulo = part->modulo;
     return POSENC_OK;
@@ -69,7 +70,7 @@ static posenc_status add_terms(const posenc_part *part, int64_t begin, int64_t e
             continue;
         for (int k = 0; k < from->n_terms; k++) {
             if (field->n_terms == POSENC_MAX_PARTS)
-                return POSENC_ERR_SHAPE;
+                return posenc_refused(POSENC_ERR_SHAPE);
             posenc_term *term = &field->terms[field->n_terms++];
             *term = from->terms[k];
             term->first += begin - from->column;
@@ -114,7 +115,7 @@ static posenc_status append(posenc_encoding *e, const posenc_part *parts, int64_
         if (c.at[i] == begin)
             continue;
         if (e->n_fields == POSENC_MAX_FIELDS || e->dim + width > POSENC_MAX_DIM)
-            return POSENC_ERR_SHAPE;
+            return posenc_refused(POSENC_ERR_SHAPE);
         posenc_field *field = &e->fields[e->n_fields++];
         field->column = column + begin;
         field->width = c.at[i] - begin;
@@ -133,11 +134,11 @@ static posenc_status append(posenc_encoding *e, const posenc_part *parts, int64_
 
 static posenc_status check_call(const posenc_part *parts, int64_t n_parts, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (n_parts < 1 || n_parts > POSENC_MAX_PARTS)
-        return POSENC_ERR_SHAPE;
-    return parts == NULL ? POSENC_ERR_NULL : POSENC_OK;
+        return posenc_refused(POSENC_ERR_SHAPE);
+    return parts == NULL ? posenc_refused(POSENC_ERR_NULL) : POSENC_OK;
 }
 
 posenc_status posenc_encoding_concat(const posenc_part *parts, int64_t n_parts, posenc_encoding **out) {
@@ -146,7 +147,7 @@ posenc_status posenc_encoding_concat(const posenc_part *parts, int64_t n_parts, 
         return status;
     posenc_encoding *e = begin();
     if (e == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     for (int64_t p = 0; p < n_parts && status == POSENC_OK; p++) {
         int64_t width;
         status = check_part(&parts[p], &width);
@@ -160,12 +161,12 @@ static posenc_status check_summands(const posenc_part *parts, int64_t n_parts, i
     for (int64_t p = 0; p < n_parts; p++) {
         int64_t own;
         if (parts[p].encoding == NULL)
-            return POSENC_ERR_NULL;
+            return posenc_refused(POSENC_ERR_NULL);
         posenc_status status = check_part(&parts[p], &own);
         if (status != POSENC_OK)
             return status;
         if (p > 0 && own != *width)
-            return POSENC_ERR_SHAPE;
+            return posenc_refused(POSENC_ERR_SHAPE);
         *width = own;
     }
     return POSENC_OK;
@@ -179,5 +180,5 @@ posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, pos
     if (status != POSENC_OK)
         return status;
     posenc_encoding *e = begin();
-    return e == NULL ? POSENC_ERR_MEMORY : finish(e, append(e, parts, n_parts, width), out);
+    return e == NULL ? posenc_refused(POSENC_ERR_MEMORY) : finish(e, append(e, parts, n_parts, width), out);
 }

@@ -157,15 +157,15 @@ static int is_ratio(const posenc_resize_params *p, double ratio, int64_t n_in, i
 
 static posenc_status check_params(const posenc_resize_params *p) {
     if ((unsigned)p->method > POSENC_RESIZE_CUBIC)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (!is_side(p->h_in) || !is_side(p->w_in) || !is_side(p->h_out) || !is_side(p->w_out) || p->n_prefix < 0 ||
         p->n_prefix > POSENC_LIMIT)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (p->antialias && p->align_corners)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (!is_ratio(p, p->h_ratio, p->h_in, p->h_out) || !is_ratio(p, p->w_ratio, p->w_in, p->w_out) ||
         !(fabs(p->cubic_a) <= MAX_CUBIC_A))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     return POSENC_OK;
 }
 
@@ -173,13 +173,13 @@ static posenc_status check_params(const posenc_resize_params *p) {
 static posenc_status check_grids(const posenc_resize_params *p, const posenc_view *in, const posenc_view *out) {
     if (in->ne[0] != out->ne[0] || in->ne[1] != p->n_prefix + p->h_in * p->w_in ||
         out->ne[1] != p->n_prefix + p->h_out * p->w_out || in->ne[2] * in->ne[3] != 1 || out->ne[2] * out->ne[3] != 1)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     return posenc_check_apart(in, out);
 }
 
 static posenc_status check_views(const posenc_resize_params *p, const posenc_view *read, const posenc_view *written) {
     if (p == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input(read);
     if (status == POSENC_OK)
         status = posenc_check_output(written);

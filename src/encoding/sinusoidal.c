@@ -18,11 +18,13 @@ static int is_concat(posenc_sinusoidal_layout layout) {
 
 static posenc_status check_enumerators(const posenc_sinusoidal_params *p) {
     if (p->layout < POSENC_SINUSOIDAL_INTERLEAVED || p->layout > POSENC_SINUSOIDAL_CONCAT_COS)
-        return p->layout == POSENC_SINUSOIDAL_LAYOUT_UNSET ? POSENC_ERR_LAYOUT_UNSET : POSENC_ERR_ENUM;
+        return p->layout == POSENC_SINUSOIDAL_LAYOUT_UNSET ? posenc_refused(POSENC_ERR_LAYOUT_UNSET)
+                                                           : posenc_refused(POSENC_ERR_ENUM);
     if (is_concat(p->layout) ? p->schedule < POSENC_SCHEDULE_HALF || p->schedule > POSENC_SCHEDULE_SHIFT
                              : p->schedule != POSENC_SCHEDULE_UNSET && p->schedule != POSENC_SCHEDULE_HALF)
-        return p->schedule == POSENC_SCHEDULE_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
-    return p->odd != POSENC_ODD_SIN && p->odd != POSENC_ODD_ZERO ? POSENC_ERR_ENUM : POSENC_OK;
+        return p->schedule == POSENC_SCHEDULE_UNSET ? posenc_refused(POSENC_ERR_UNSET)
+                                                    : posenc_refused(POSENC_ERR_ENUM);
+    return p->odd != POSENC_ODD_SIN && p->odd != POSENC_ODD_ZERO ? posenc_refused(POSENC_ERR_ENUM) : POSENC_OK;
 }
 
 static posenc_status check_params(const posenc_sinusoidal_params *p) {
@@ -31,15 +33,15 @@ static posenc_status check_params(const posenc_sinusoidal_params *p) {
         return status;
     if (p->dim < 1 || p->dim > 2 * (int64_t)POSENC_MAX_PAIRS ||
         (p->layout == POSENC_SINUSOIDAL_COMPLEX && p->dim % 2 != 0))
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (!(p->base >= 1.0 / MAX_BASE && p->base <= MAX_BASE)) /* below 1 frequencies ascend */
-        return POSENC_ERR_BASE;
+        return posenc_refused(POSENC_ERR_BASE);
     if (p->schedule == POSENC_SCHEDULE_HALF_MINUS_1 &&
         !(p->min_timescale > 0.0 && p->min_timescale <= p->base && p->min_timescale <= POSENC_MAX_FREQUENCY))
-        return POSENC_ERR_BASE;
+        return posenc_refused(POSENC_ERR_BASE);
     if (!isfinite(p->scale) ||
         (p->schedule == POSENC_SCHEDULE_SHIFT && (!isfinite(p->shift) || (double)(p->dim / 2) == p->shift)))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     return POSENC_OK;
 }
 
@@ -90,17 +92,17 @@ static void destroy(posenc_generator *g) {
 
 posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = check_params(params);
     if (status != POSENC_OK)
         return status;
     int64_t half = params->dim / 2, n_sinusoids = half + n_frequencies(params);
     posenc_sinusoid *s = posenc_generator_new(sizeof *s, n_sinusoids);
     if (s == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     status = posenc_freq_build(theta, params, n_frequencies(params), &s->freq);
     if (status != POSENC_OK) {
         free(s);
@@ -141,14 +143,14 @@ static const posenc_sinusoid *sinusoid_of(const posenc_encoding *e) {
 
 static posenc_status check_shift(const posenc_encoding *e, const posenc_view *m) {
     if (e == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_output_f32(m);
     if (status == POSENC_OK && sinusoid_of(e) == NULL)
-        status = POSENC_ERR_ENUM;
+        status = posenc_refused(POSENC_ERR_ENUM);
     if (status == POSENC_OK && e->dim % 2 != 0)
-        status = POSENC_ERR_HEAD_DIM;
+        status = posenc_refused(POSENC_ERR_HEAD_DIM);
     if (status == POSENC_OK && (m->ne[0] != e->dim || m->ne[1] != e->dim || m->ne[2] * m->ne[3] != 1))
-        status = POSENC_ERR_SHAPE;
+        status = posenc_refused(POSENC_ERR_SHAPE);
     return status;
 }
 
@@ -212,11 +214,11 @@ static posenc_status plan_of(posenc_grid grid, int64_t dim, int n_axes, grid_pla
     int64_t quarter = dim / 4, per_axis = n_axes > 0 ? 2 * (dim / (2 * (int64_t)n_axes)) : 0;
     int is_volume = grid == POSENC_GRID_VOLUME, is_nd = grid == POSENC_GRID_TENSOR2TENSOR;
     if ((unsigned)grid > POSENC_GRID_TENSOR2TENSOR)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (is_nd ? n_axes < 1 || n_axes > POSENC_MAX_COORDS : n_axes != 0)
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if (dim < 1 || dim > 2 * (int64_t)POSENC_MAX_PAIRS || (is_nd ? per_axis == 0 : dim % (is_volume ? 16 : 4) != 0))
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     *plan = (grid_plan){.schedule = is_nd ? POSENC_SCHEDULE_HALF_MINUS_1 : POSENC_SCHEDULE_HALF,
                         .widths = {is_nd       ? per_axis
                                    : is_volume ? quarter
@@ -254,7 +256,7 @@ static posenc_status plan_of(posenc_grid grid, int64_t dim, int n_axes, grid_pla
 
 posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n_axes, double base, posenc_encoding **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     grid_plan plan;
     posenc_status status = plan_of(grid, dim, n_axes, &plan);

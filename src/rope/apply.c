@@ -436,9 +436,9 @@ void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const pos
 static posenc_status check_source(const posenc_rope *rope, const posenc_coords *at, const posenc_rope_table *table,
                                   int64_t n_tokens, int64_t n_batch, posenc_direction direction) {
     if (posenc_check_direction(rope, direction) != POSENC_OK)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (table != NULL && table->per_channel && direction != POSENC_FORWARD && direction != POSENC_BACKWARD)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     return table != NULL ? posenc_check_table(rope, table, n_tokens)
                          : posenc_rope_check_source(rope, at, n_tokens, n_batch);
 }
@@ -448,7 +448,7 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
                                  const posenc_rope_table *table, const posenc_view *y, posenc_direction direction,
                                  posenc_range rows) {
     if (rope == NULL || x == NULL || y == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_rope_tensor tensor = {.x = *x, .y = *y, .rotates = 1, .scale = 1.0f};
     posenc_status status = posenc_check_rope_tensor(rope, &tensor);
     if (status == POSENC_OK)
@@ -475,28 +475,18 @@ static posenc_status apply_batch(const posenc_rope *rope, const posenc_view *x, 
 
 posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                    const posenc_view *y, posenc_direction direction, posenc_range rows) {
-    return at == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, at, NULL, y, direction, rows);
-}
-
-posenc_status posenc_rope_apply(const posenc_rope *rope, const posenc_view *x, const int32_t *positions,
-                                const posenc_view *y, posenc_direction direction, posenc_range rows) {
-    posenc_coords at = posenc_planes(positions);
-    return apply_batch(rope, x, &at, NULL, y, direction, rows);
+    return at == NULL ? posenc_refused(POSENC_ERR_NULL) : apply_batch(rope, x, at, NULL, y, direction, rows);
 }
 
 posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
                                       const posenc_view *y, posenc_direction direction, posenc_range rows) {
     posenc_coords none = posenc_planes(NULL);
-    return table == NULL ? POSENC_ERR_NULL : apply_batch(rope, x, &none, table, y, direction, rows);
+    return table == NULL ? posenc_refused(POSENC_ERR_NULL) : apply_batch(rope, x, &none, table, y, direction, rows);
 }
 
-posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
-                                        const int32_t *positions, const posenc_rope_table *table,
-                                        posenc_direction direction, posenc_range rows) {
-    if (rope == NULL || (tensors == NULL && n_tensors > 0))
-        return POSENC_ERR_NULL;
-    if (n_tensors < 0)
-        return POSENC_ERR_SHAPE;
+posenc_status posenc_rope_check_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
+                                        const posenc_coords *at, const posenc_rope_table *table, int64_t n_positions,
+                                        posenc_direction direction, int64_t *n_rows) {
     int64_t n_tokens = n_tensors > 0 ? tensors[0].x.ne[2] : 0, n_heads = 0;
     int rotates = 0;
     for (int64_t i = 0; i < n_tensors; i++) {
@@ -504,23 +494,40 @@ posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_ro
         if (status != POSENC_OK)
             return status;
         if (tensors[i].x.ne[2] != n_tokens || tensors[i].x.ne[3] != 1 || tensors[i].y.ne[3] != 1)
-            return POSENC_ERR_SHAPE;
+            return posenc_refused(POSENC_ERR_SHAPE);
         n_heads += tensors[i].x.ne[1];
         if (n_heads > POSENC_LIMIT / posenc_max(n_tokens, 1))
-            return POSENC_ERR_SHAPE;
+            return posenc_refused(POSENC_ERR_SHAPE);
         rotates |= tensors[i].rotates;
     }
+    *n_rows = n_heads * n_tokens;
+    return check_source(rope, at, table, rotates ? posenc_min(n_positions, n_tokens) : 0, 1, direction);
+}
+
+void posenc_rope_run_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
+                             const posenc_coords *at, const posenc_rope_table *table, posenc_direction direction,
+                             posenc_range rows) {
+    posenc_row_source source;
+    posenc_row_source_begin(&source, rope, table, at, n_tensors > 0 ? tensors[0].x.ne[2] : 0);
+    run(&source, tensors, n_tensors, direction, rows);
+}
+
+posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
+                                        const int32_t *positions, const posenc_rope_table *table,
+                                        posenc_direction direction, posenc_range rows) {
+    if (rope == NULL || (tensors == NULL && n_tensors > 0))
+        return posenc_refused(POSENC_ERR_NULL);
+    if (n_tensors < 0)
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (positions != NULL)
         table = NULL;
     posenc_coords at = posenc_planes(positions);
-    posenc_status status = check_source(rope, &at, table, rotates ? n_tokens : 0, 1, direction);
+    int64_t n_rows;
+    posenc_status status =
+        posenc_rope_check_tensors(rope, tensors, n_tensors, &at, table, INT64_MAX, direction, &n_rows);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&rows, n_heads * n_tokens);
-    if (status != POSENC_OK || rows.begin == rows.end)
-        return status;
-
-    posenc_row_source source;
-    posenc_row_source_begin(&source, rope, table, &at, n_tokens);
-    run(&source, tensors, n_tensors, direction, rows);
-    return POSENC_OK;
+        status = posenc_check_rows(&rows, n_rows);
+    if (status == POSENC_OK && rows.begin < rows.end)
+        posenc_rope_run_tensors(rope, tensors, n_tensors, &at, table, direction, rows);
+    return status;
 }

@@ -111,10 +111,10 @@ static posenc_status check_sections(const posenc_rope_axes *axes, int64_t n_pair
     int64_t sum = 0;
     for (int a = 0; a < POSENC_MAX_AXES; a++) {
         if (axes->sections[a] < 0 || axes->sections[a] > n_pairs || (a >= axes->n_axes && axes->sections[a] != 0))
-            return POSENC_ERR_SECTIONS;
+            return posenc_refused(POSENC_ERR_SECTIONS);
         sum += axes->sections[a];
     }
-    return sum == n_pairs ? POSENC_OK : POSENC_ERR_SECTIONS;
+    return sum == n_pairs ? POSENC_OK : posenc_refused(POSENC_ERR_SECTIONS);
 }
 
 /* 1 if sections say where the halves of a layout are. */
@@ -126,9 +126,9 @@ static posenc_status check_sections_of(const posenc_rope_params *p) {
     const posenc_rope_axes *axes = &p->axes;
     int is_list = axes->kind == POSENC_AXES_LIST, sections = kinds[axes->kind].sections;
     if (is_halved_by_axis(p) && sections != SECTIONS_IN_A_ROW && !is_list)
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if (axes->kind == POSENC_AXES_ERNIE && axes->sections[1] != axes->sections[2])
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if (axes->kind == POSENC_AXES_PIXTRAL || axes->kind == POSENC_AXES_ALTERNATE)
         return POSENC_OK;
     return check_sections(axes, sections == NO_SECTIONS && !is_halved_by_axis(p) ? 0 : p->n_rot / 2);
@@ -143,12 +143,12 @@ static posenc_status check_xpos(const posenc_rope_params *p) {
     if (x->role == POSENC_XPOS_OFF)
         return POSENC_OK;
     if (x->role != POSENC_XPOS_QUERY && x->role != POSENC_XPOS_KEY)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (!(x->gamma > 0.0 && isfinite(x->gamma) && x->scale_base > 0.0 && isfinite(x->scale_base)))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     if (!(-posenc_dd_log(x->gamma / (1.0 + x->gamma)).hi <= MAX_GROWTH * x->scale_base))
-        return POSENC_ERR_SCALE;
-    return p->axes.kind == POSENC_AXES_SINGLE ? POSENC_OK : POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_SCALE);
+    return p->axes.kind == POSENC_AXES_SINGLE ? POSENC_OK : posenc_refused(POSENC_ERR_ENUM);
 }
 
 static int has_bases(const posenc_rope_lists *lists) {
@@ -167,7 +167,7 @@ static posenc_status check_scaling_of(const posenc_rope_params *p) {
     int is_listed = p->lists.theta != NULL || has_bases(&p->lists);
     if (is_plain || (!is_listed && (is_ggml_vision || !kinds[p->axes.kind].restarts)))
         return POSENC_OK;
-    return POSENC_ERR_SCALING;
+    return posenc_refused(POSENC_ERR_SCALING);
 }
 
 static posenc_status check_bases(const posenc_rope_params *p) {
@@ -176,25 +176,25 @@ static posenc_status check_bases(const posenc_rope_params *p) {
         double base = p->lists.bases[a];
         int is_used = a < n_axes && p->lists.theta == NULL;
         if (base != 0.0 && !(is_used && posenc_base_is_valid(base)))
-            return POSENC_ERR_BASE;
+            return posenc_refused(POSENC_ERR_BASE);
     }
     return POSENC_OK;
 }
 
 static posenc_status check_axis_list(const posenc_rope_params *p) {
     if ((p->lists.axes != NULL) != (p->axes.kind == POSENC_AXES_LIST) && p->n_rot > 0)
-        return p->lists.axes == NULL ? POSENC_ERR_NULL : POSENC_ERR_SECTIONS;
+        return p->lists.axes == NULL ? posenc_refused(POSENC_ERR_NULL) : posenc_refused(POSENC_ERR_SECTIONS);
     if (!posenc_is_aligned(p->lists.axes, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t i = 0; p->lists.axes != NULL && i < p->n_rot / 2; i++)
         if (p->lists.axes[i] < 0 || p->lists.axes[i] >= p->axes.n_axes)
-            return POSENC_ERR_SECTIONS;
+            return posenc_refused(POSENC_ERR_SECTIONS);
     return POSENC_OK;
 }
 
 static posenc_status check_lists(const posenc_rope_params *p) {
     if (!posenc_is_aligned(p->lists.theta, 8))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     posenc_status status = check_bases(p);
     return status == POSENC_OK ? check_axis_list(p) : status;
 }
@@ -212,11 +212,11 @@ static int fits_n_rot(const posenc_rope_params *p) {
 posenc_status posenc_rope_check_axes(const posenc_rope_params *p) {
     const posenc_rope_axes *axes = &p->axes;
     if ((unsigned)axes->kind >= sizeof kinds / sizeof kinds[0])
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (axes->n_axes < kinds[axes->kind].least || axes->n_axes > kinds[axes->kind].most)
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if (!fits_n_rot(p))
-        return POSENC_ERR_N_ROT;
+        return posenc_refused(POSENC_ERR_N_ROT);
     posenc_status status = check_scaling_of(p);
     if (status == POSENC_OK)
         status = check_sections_of(p);

@@ -11,7 +11,8 @@ static posenc_status check_cache_rows(const posenc_rope_tensor *tensor, int64_t 
     for (int64_t t = 0; t < n_tokens; t++) {
         int64_t row = tensor->rows32 != NULL ? tensor->rows32[t] : tensor->rows64[t];
         if (row < 0 || row >= n_rows)
-            return POSENC_ERR_ROWS;
+            return posenc_refuse(POSENC_ERR_ROWS, "rows: number %lld is %lld, but the cache has %lld", (long long)t,
+                                 (long long)row, (long long)n_rows);
     }
     return POSENC_OK;
 }
@@ -25,9 +26,9 @@ static posenc_status check_scatter(const posenc_rope_tensor *tensor) {
     if (!posenc_rope_scatters(tensor))
         return POSENC_OK;
     if (tensor->rows32 != NULL && tensor->rows64 != NULL)
-        return POSENC_ERR_ROWS;
+        return posenc_refused(POSENC_ERR_ROWS);
     if (!posenc_is_aligned(tensor->rows32, 4) || !posenc_is_aligned(tensor->rows64, 8))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     posenc_status status = check_cache_rows(tensor, tensor->x.ne[2]);
     return status == POSENC_OK ? check_apart(tensor) : status;
 }
@@ -36,42 +37,42 @@ static posenc_status check_views(const posenc_rope_tensor *tensor) {
     int has_blocks = posenc_block_bytes(tensor->y.dtype) > 0 || posenc_rope_reads_blocks(tensor);
     if (!posenc_rope_scatters(tensor) && !has_blocks)
         return posenc_check_elementwise(&tensor->x, &tensor->y);
-    posenc_status status = posenc_check_stored_output(&tensor->y);
+    posenc_status status = posenc_argument("y", posenc_check_stored_output(&tensor->y));
     if (status == POSENC_OK)
-        status = posenc_check_stored_input(&tensor->x);
+        status = posenc_argument("x", posenc_check_stored_input(&tensor->x));
     if (status != POSENC_OK || posenc_rope_scatters(tensor))
         return status;
     if (!posenc_same_extents(&tensor->x, &tensor->y))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     return posenc_same_view(&tensor->x, &tensor->y) ? POSENC_OK : check_apart(tensor);
 }
 
 static posenc_status check_staged(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
     if (tensor->hadamard != 0 && !posenc_is_hadamard(tensor->hadamard, tensor->x.ne[0]))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (!posenc_rope_is_staged(tensor) && !posenc_rope_reads_blocks(tensor))
         return POSENC_OK;
     if (tensor->x.ne[0] > POSENC_MAX_HEAD_DIM)
-        return POSENC_ERR_HEAD_DIM;
-    return tensor->rotates && rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
+    return tensor->rotates && rope->n_pairs > POSENC_SLICE ? posenc_refused(POSENC_ERR_N_ROT) : POSENC_OK;
 }
 
 static posenc_status check_norm(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
     if (!posenc_rope_is_normed(tensor))
         return POSENC_OK;
     if (!posenc_is_aligned(tensor->weight, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (tensor->weight == NULL && tensor->x.ne[0] > POSENC_MAX_HEAD_DIM) /* as many ones as there are */
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     if (!(tensor->eps >= 0.0f && isfinite(tensor->eps)))
-        return POSENC_ERR_SCALE;
-    return rope->n_pairs > POSENC_SLICE ? POSENC_ERR_N_ROT : POSENC_OK;
+        return posenc_refused(POSENC_ERR_SCALE);
+    return rope->n_pairs > POSENC_SLICE ? posenc_refused(POSENC_ERR_N_ROT) : POSENC_OK;
 }
 
 static posenc_status check_layout(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
     int crosses = rope->params.layout == POSENC_ROPE_DEINTERLEAVE && tensor->rotates;
     return crosses && rope->n_pairs > 0 && tensor->x.data == tensor->y.data && posenc_view_count(&tensor->x) > 0
-               ? POSENC_ERR_OVERLAP
+               ? posenc_refused(POSENC_ERR_OVERLAP)
                : POSENC_OK;
 }
 
@@ -79,11 +80,15 @@ posenc_status posenc_check_rope_tensor(const posenc_rope *rope, const posenc_rop
     posenc_status status = check_views(tensor);
     if (status != POSENC_OK)
         return status;
-    if (tensor->x.ne[0] != rope->params.head_dim || tensor->y.ne[0] != tensor->x.ne[0] ||
-        tensor->y.ne[1] != tensor->x.ne[1])
-        return POSENC_ERR_SHAPE;
-    if (!isfinite(tensor->scale) || tensor->scale == 0.0f) /* 0 is what was forgotten */
-        return POSENC_ERR_SCALE;
+    if (tensor->x.ne[0] != rope->params.head_dim || tensor->y.ne[0] != tensor->x.ne[0])
+        return posenc_refuse(POSENC_ERR_SHAPE, "x and y: ne[0] is %lld and %lld, but the rope's head_dim is %lld",
+                             (long long)tensor->x.ne[0], (long long)tensor->y.ne[0], (long long)rope->params.head_dim);
+    if (tensor->y.ne[1] != tensor->x.ne[1])
+        return posenc_refuse(POSENC_ERR_SHAPE, "y: ne[1] is %lld, but x's is %lld", (long long)tensor->y.ne[1],
+                             (long long)tensor->x.ne[1]);
+    if (!isfinite(tensor->scale) || tensor->scale == 0.0f) /* 0: forgotten */
+        return posenc_refuse(POSENC_ERR_SCALE, "scale is %g, but 1, or the softmax scale, is wanted",
+                             (double)tensor->scale);
     status = check_scatter(tensor);
     if (status == POSENC_OK)
         status = check_norm(rope, tensor);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "core/refuse.h"
+
 /* A name that begins with a dot is a GGUF key: the dot, and the architecture before it, may be missing. */
 static int is_named(const char *published, const char *name) {
     if (published[0] != '.')
@@ -112,12 +114,12 @@ static posenc_status store(value_kind kind, double value, void *field) {
     case FLAG: *(int *)field = value != 0.0; break;
     case FRACTION:
         if (!(value > 0.0 && value <= 1.0))
-            return POSENC_ERR_N_ROT;
+            return posenc_refused(POSENC_ERR_N_ROT);
         *(double *)field = value;
         break;
     case CHANNELS:
         if (!(fabs(value) <= 0x1p53 && value == floor(value)))
-            return POSENC_ERR_SHAPE;
+            return posenc_refused(POSENC_ERR_SHAPE);
         *(int64_t *)field = (int64_t)value;
         break;
     }
@@ -126,7 +128,7 @@ static posenc_status store(value_kind kind, double value, void *field) {
 
 posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *name, double value) {
     if (params == NULL || name == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     int known = 0;
     for (size_t k = 0; k < sizeof number_names / sizeof number_names[0]; k++) {
         const number_name *row = &number_names[k];
@@ -137,7 +139,7 @@ posenc_status posenc_rope_set_number(posenc_rope_params *params, const char *nam
         if (status != POSENC_OK)
             return status;
     }
-    return known ? POSENC_OK : POSENC_ERR_ENUM;
+    return known ? POSENC_OK : posenc_refused(POSENC_ERR_ENUM);
 }
 
 /* ---- Types ---- */
@@ -165,15 +167,15 @@ static int is_type_name(const char *name) {
 
 posenc_status posenc_rope_set_string(posenc_rope_params *params, const char *name, const char *value) {
     if (params == NULL || name == NULL || value == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (!is_type_name(name))
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     for (size_t k = 0; k < sizeof types / sizeof types[0]; k++)
         if (strcmp(types[k].published, value) == 0) {
             params->scaling.type = types[k].type;
             return POSENC_OK;
         }
-    return POSENC_ERR_ENUM;
+    return posenc_refused(POSENC_ERR_ENUM);
 }
 
 /* ---- Lists ---- */
@@ -190,7 +192,7 @@ static const struct {
 
 posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name, const double *values, int64_t n) {
     if (params == NULL || name == NULL || values == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_rope_scaling *s = &params->scaling;
     for (size_t k = 0; k < sizeof list_names / sizeof list_names[0]; k++) {
         if (strcmp(list_names[k].published, name) != 0)
@@ -198,10 +200,10 @@ posenc_status posenc_rope_set_list(posenc_rope_params *params, const char *name,
         int has_list = s->freq_factors != NULL || s->freq_factors_f32 != NULL || s->short_factors != NULL ||
                        s->long_factors != NULL;
         if (n < 0 || (has_list && n != s->n_factors))
-            return POSENC_ERR_FACTORS;
+            return posenc_refused(POSENC_ERR_FACTORS);
         *(const double **)((char *)params + list_names[k].offset) = values;
         s->n_factors = n;
         return POSENC_OK;
     }
-    return POSENC_ERR_ENUM;
+    return posenc_refused(POSENC_ERR_ENUM);
 }

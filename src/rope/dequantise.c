@@ -42,16 +42,16 @@ static void convert(const posenc_kernels *kernels, const posenc_heads *x, int64_
 
 static posenc_status check(const posenc_view *x, const posenc_view *y) {
     if (x == NULL || y == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_stored_input(x);
     if (status == POSENC_OK)
         status = posenc_check_output(y);
     if (status != POSENC_OK)
         return status;
     if (posenc_block_bytes(x->dtype) == 0)
-        return POSENC_ERR_DTYPE;
+        return posenc_refused(POSENC_ERR_DTYPE);
     posenc_view storage = posenc_storage_of(x);
-    return posenc_same_extents(x, y) ? posenc_check_apart(&storage, y) : POSENC_ERR_SHAPE;
+    return posenc_same_extents(x, y) ? posenc_check_apart(&storage, y) : posenc_refused(POSENC_ERR_SHAPE);
 }
 
 posenc_status posenc_dequantise(const posenc_view *x, const posenc_view *y, posenc_range rows) {

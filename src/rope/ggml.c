@@ -2,6 +2,7 @@
 /* RoPE parameters from the arguments of ggml_rope_ext and ggml_rope_multi (FORMULAS B.15). */
 #include <posenc/rope_config.h>
 
+#include "core/refuse.h"
 #include "rope/rope.h"
 
 /* GGML_ROPE_TYPE_NORMAL, NEOX, MROPE, VISION and IMROPE. */
@@ -50,19 +51,19 @@ static int has_gap(const int *sections, int64_t n_pairs) {
 static posenc_status set_axes(const posenc_rope_ggml *ggml, posenc_axes_kind kind, posenc_rope_params *params) {
     int64_t n_pairs = params->n_rot / 2, reach = 0;
     if (params->n_rot > POSENC_MAX_AXES_ROT)
-        return POSENC_ERR_N_ROT;
+        return posenc_refused(POSENC_ERR_N_ROT);
     params->axes.kind = kind;
     params->axes.n_axes = POSENC_MAX_AXES;
     for (int axis = 0; axis < POSENC_MAX_AXES; axis++) {
         if (ggml->sections[axis] < 0)
-            return POSENC_ERR_SECTIONS;
+            return posenc_refused(POSENC_ERR_SECTIONS);
         params->axes.sections[axis] = ggml->sections[axis];
         reach += ggml->sections[axis];
     }
     if (reach < n_pairs) /* ggml starts over with the first section */
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     if (kind == POSENC_AXES_VISION && has_gap(ggml->sections, n_pairs))
-        return POSENC_ERR_SECTIONS;
+        return posenc_refused(POSENC_ERR_SECTIONS);
     posenc_rope_axes counted = {kind, POSENC_MAX_AXES, {0, 0, 0, 0}};
     for (int64_t i = 0; i < n_pairs; i++)
         counted.sections[posenc_rope_pair_of(params, i).axis]++;
@@ -72,16 +73,16 @@ static posenc_status set_axes(const posenc_rope_ggml *ggml, posenc_axes_kind kin
 
 posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_rope_params *params) {
     if (ggml == NULL || params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     const struct mode *mode = find_mode(ggml->mode);
     if (mode == NULL)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (ggml->n_dims < 0 || ggml->n_dims % 2 != 0)
-        return POSENC_ERR_N_ROT;
+        return posenc_refused(POSENC_ERR_N_ROT);
     /* The bounds keep every frequency in the range of the angle engine. */
     if (!(ggml->freq_scale > 0.0 && ggml->freq_scale <= POSENC_MAX_FREQUENCY && ggml->attn_factor > 0.0 &&
           ggml->ext_factor >= 0.0 && ggml->ext_factor <= 1.0))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     posenc_rope_params p = POSENC_ROPE_DEFAULTS;
     p.layout = mode->layout;
     p.head_dim = ggml->head_dim;
@@ -91,7 +92,7 @@ posenc_status posenc_rope_params_from_ggml(const posenc_rope_ggml *ggml, posenc_
     p.base = ggml->freq_base;
     p.scaling = scaling_of(ggml, p.n_rot / 2);
     if (ggml->freq_factors != NULL && ggml->n_freq_factors < p.n_rot / 2)
-        return POSENC_ERR_FACTORS;
+        return posenc_refused(POSENC_ERR_FACTORS);
     posenc_status status = mode->axes == POSENC_AXES_SINGLE ? POSENC_OK : set_axes(ggml, mode->axes, &p);
     if (status == POSENC_OK)
         status = posenc_rope_check(&p);

@@ -63,15 +63,15 @@ static rows heads_at(const posenc_view *view, posenc_row_place at) {
 
 posenc_status posenc_hadamard(const posenc_view *x, const posenc_view *y, int64_t n, posenc_range range) {
     if (x == NULL || y == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_elementwise(x, y);
     if (status != POSENC_OK)
         return status;
     int64_t head_dim = y->ne[0], n_heads = y->ne[1];
     if (!posenc_is_hadamard(n, head_dim))
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (head_dim > POSENC_MAX_HEAD_DIM)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refused(POSENC_ERR_HEAD_DIM);
     status = posenc_check_rows(&range, posenc_view_rows(y));
     if (status != POSENC_OK || head_dim == 0)
         return status;

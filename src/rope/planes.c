@@ -2,6 +2,7 @@
 /* RoPE: the table of frequencies, and which columns of it each axis follows. */
 #include <stdlib.h>
 
+#include "core/refuse.h"
 #include "rope/rope.h"
 
 static posenc_dd theta_of_pair(const void *context, int64_t i) {
@@ -15,7 +16,7 @@ static posenc_status add_growth(posenc_rope *rope) {
         return POSENC_OK;
     double *growth = malloc((size_t)(rope->n_pairs + 1) * sizeof *growth);
     if (growth == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     for (int64_t i = 0; i < rope->n_pairs; i++) {
         double zeta = (2.0 * (double)i / (double)rope->params.n_rot + x->gamma) / (1.0 + x->gamma);
         double rate = posenc_dd_log(zeta).hi / x->scale_base;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* RoPE: set-up. The walk over tokens is apply.c. */
+#include "core/refuse.h"
 #include "rope/rope.h"
 
 #include <math.h>
@@ -22,17 +23,21 @@ static int64_t resolve_n_rot(const posenc_rope_params *p) {
 /* Resolves n_rot on the way. */
 static posenc_status check_params(posenc_rope_params *p) {
     if (p->layout == POSENC_ROPE_LAYOUT_UNSET)
-        return POSENC_ERR_LAYOUT_UNSET;
+        return posenc_refuse(POSENC_ERR_LAYOUT_UNSET,
+                             "layout is not set: POSENC_ROPE_HALF (Hugging Face) or _INTERLEAVED");
     if ((unsigned)p->layout > POSENC_ROPE_HALF_BY_AXIS)
-        return POSENC_ERR_ENUM;
+        return posenc_refuse(POSENC_ERR_ENUM, "layout is %d, which does not exist", (int)p->layout);
     if (p->head_dim < 1 || p->head_dim > 2 * (int64_t)POSENC_MAX_PAIRS)
-        return POSENC_ERR_HEAD_DIM;
+        return posenc_refuse(POSENC_ERR_HEAD_DIM, "head_dim is %lld, but 1 .. %d are wanted", (long long)p->head_dim,
+                             2 * POSENC_MAX_PAIRS);
     p->n_rot = resolve_n_rot(p);
     if (p->n_rot < 0 || p->n_rot % 2 != 0 || p->n_offs < 0 || p->n_rot > p->head_dim ||
         p->n_offs > p->head_dim - p->n_rot)
-        return POSENC_ERR_N_ROT;
+        return posenc_refuse(POSENC_ERR_N_ROT,
+                             "n_rot is %lld and n_offs %lld: even, within the %lld channels, is wanted",
+                             (long long)p->n_rot, (long long)p->n_offs, (long long)p->head_dim);
     if (!posenc_base_is_valid(p->base))
-        return POSENC_ERR_BASE;
+        return posenc_refuse(POSENC_ERR_BASE, "base is %g, but 1 .. 1e30 are wanted", p->base);
     return posenc_rope_check_axes(p);
 }
 
@@ -45,7 +50,7 @@ posenc_status posenc_rope_check(const posenc_rope_params *params) {
 static posenc_status make_tables(posenc_rope *rope) {
     posenc_dd *theta = malloc((size_t)(rope->n_pairs + 1) * sizeof *theta);
     if (theta == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     posenc_status status = posenc_rope_compile(&rope->params, theta, &rope->magnitude);
     if (status == POSENC_OK)
         status = posenc_rope_make_planes(rope, theta);
@@ -63,13 +68,13 @@ static void forget_lists(posenc_rope_params *params) {
 
 posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **out) {
     if (out == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     *out = NULL;
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_rope *rope = calloc(1, sizeof *rope);
     if (rope == NULL)
-        return POSENC_ERR_MEMORY;
+        return posenc_refused(POSENC_ERR_MEMORY);
     rope->params = *params;
     posenc_status status = check_params(&rope->params);
     rope->n_pairs = rope->params.n_rot / 2;

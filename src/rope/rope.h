@@ -153,6 +153,17 @@ void posenc_transform_heads(const posenc_kernels *kernels, void *heads, ptrdiff_
 void posenc_rope_rotate(const posenc_rope *rope, const posenc_view *x, const posenc_rope_table *table,
                         const posenc_view *y);
 
+/* Checks tensors of one call, each and together, with n_positions of `at`, or the table. Sets the number of rows.
+ * (apply.c) */
+posenc_status posenc_rope_check_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
+                                        const posenc_coords *at, const posenc_rope_table *table, int64_t n_positions,
+                                        posenc_direction direction, int64_t *n_rows);
+
+/* Rotates rows of checked tensors. (apply.c) */
+void posenc_rope_run_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors, int64_t n_tensors,
+                             const posenc_coords *at, const posenc_rope_table *table, posenc_direction direction,
+                             posenc_range rows);
+
 /* The table's strides fit the rope, and its pointers are there if it has rows. */
 posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_table *table, int64_t n_tokens);
 

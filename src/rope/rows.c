@@ -10,11 +10,11 @@
 
 posenc_status posenc_check_direction(const posenc_rope *rope, posenc_direction direction) {
     if ((unsigned)direction > POSENC_SHIFT)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (rope->params.layout == POSENC_ROPE_DEINTERLEAVE && direction != POSENC_FORWARD)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     int has_xpos = rope->params.xpos.role != POSENC_XPOS_OFF;
-    return has_xpos && direction == POSENC_INVERSE ? POSENC_ERR_ENUM : POSENC_OK;
+    return has_xpos && direction == POSENC_INVERSE ? posenc_refused(POSENC_ERR_ENUM) : POSENC_OK;
 }
 
 static double magnitude_of(const posenc_rope *rope, posenc_direction direction) {
@@ -201,33 +201,23 @@ void posenc_row_source_get(posenc_row_source *source, int64_t token, int64_t n_w
 
 /* ---- Tables ---- */
 
-int64_t posenc_rope_table_bytes(const posenc_rope *rope, int64_t n_tokens) {
-    return rope == NULL || n_tokens < 0 || n_tokens > INT32_MAX ? 0
-                                                                : 2 * (int64_t)sizeof(float) * rope->n_pairs * n_tokens;
-}
-
-posenc_rope_table posenc_rope_table_dense(const posenc_rope *rope, float *memory) {
-    int64_t n_pairs = posenc_rope_pair_count(rope);
-    return (posenc_rope_table){memory, memory == NULL ? NULL : memory + n_pairs, 2 * n_pairs, 1, 0};
-}
-
 posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_table *table, int64_t n_tokens) {
     if (table->per_channel && rope->params.layout == POSENC_ROPE_DEINTERLEAVE)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (table->step != 1 && (table->step != 2 || table->per_channel))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (table->row_stride < rope->n_pairs * (table->per_channel ? 2 : table->step) || table->row_stride > INT32_MAX)
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (n_tokens == 0 || rope->n_pairs == 0)
         return POSENC_OK;
     if (table->cos == NULL || table->sin == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (posenc_leaves_limit(n_tokens, table->row_stride))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (!posenc_is_aligned(table->cos, 4) || !posenc_is_aligned(table->sin, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (table->step == 2 && llabs(posenc_distance(table->cos, table->sin)) != (int64_t)sizeof(float))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     return POSENC_OK;
 }
 
@@ -269,18 +259,18 @@ posenc_status posenc_rope_check_source(const posenc_rope *rope, const posenc_coo
 posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_coords *at, int64_t n_tokens,
                                         posenc_direction direction, const posenc_rope_table *table) {
     if (rope == NULL || table == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     if (posenc_check_direction(rope, direction) != POSENC_OK || table->per_channel)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (n_tokens < 0 || n_tokens > INT32_MAX)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     posenc_status status = posenc_check_table(rope, table, n_tokens);
     if (status == POSENC_OK)
         status = posenc_rope_check_source(rope, at, n_tokens, 1);
     if (status != POSENC_OK || n_tokens == 0 || rope->n_pairs == 0)
         return status;
     if (table->step == 1 && posenc_row_sets_overlap(table->cos, table->sin, rope->n_pairs, n_tokens, table->row_stride))
-        return POSENC_ERR_OVERLAP;
+        return posenc_refused(POSENC_ERR_OVERLAP);
 
     posenc_row_source source;
     posenc_row_source_begin(&source, rope, NULL, at, n_tokens);
@@ -293,10 +283,4 @@ posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_co
             fill_by_token(&source, n_tokens, table);
     }
     return POSENC_OK;
-}
-
-posenc_status posenc_rope_table_fill(const posenc_rope *rope, const int32_t *positions, int64_t n_tokens,
-                                     posenc_direction direction, const posenc_rope_table *table) {
-    posenc_coords at = posenc_planes(positions);
-    return posenc_rope_table_fill_at(rope, &at, n_tokens, direction, table);
 }

@@ -69,7 +69,7 @@ static double or_if_absent(double given, double otherwise) {
 
 static posenc_status set_factor(plan *p, double least, double if_absent) {
     p->factor = or_if_absent(p->scaling->factor, if_absent);
-    return p->factor >= least && p->factor <= MAX_FACTOR ? POSENC_OK : POSENC_ERR_SCALING;
+    return p->factor >= least && p->factor <= MAX_FACTOR ? POSENC_OK : posenc_refused(POSENC_ERR_SCALING);
 }
 
 /* A list as it is published: doubles, or the floats of a tensor; NULL: none. */
@@ -93,14 +93,14 @@ static posenc_status check_list(const plan *p, factor_list list) {
     if (list.entries == NULL)
         return POSENC_OK;
     if (p->scaling->n_factors != n)
-        return POSENC_ERR_FACTORS;
+        return posenc_refused(POSENC_ERR_FACTORS);
     if (!posenc_is_aligned(list.entries, list.size))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     int either_sign = p->scaling->type == POSENC_SCALING_GGML;
     for (int64_t i = 0; i < n; i++) {
         double factor = factor_at(list, i);
         if (!is_finite_positive(either_sign ? fabs(factor) : factor))
-            return POSENC_ERR_FACTORS;
+            return posenc_refused(POSENC_ERR_FACTORS);
     }
     return POSENC_OK;
 }
@@ -110,7 +110,7 @@ static posenc_status check_lists(const plan *p) {
     const factor_list lists[] = {
         freq_factors_of(s), {s->short_factors, sizeof(double)}, {s->long_factors, sizeof(double)}};
     if (s->freq_factors != NULL && s->freq_factors_f32 != NULL)
-        return POSENC_ERR_FACTORS;
+        return posenc_refused(POSENC_ERR_FACTORS);
     posenc_status status = POSENC_OK;
     for (int k = 0; k < 3 && status == POSENC_OK; k++)
         status = check_list(p, lists[k]);
@@ -179,7 +179,7 @@ static double longrope_magnitude(const posenc_rope_scaling *s, double original) 
 
 static posenc_status plan_none(plan *p) {
     p->factor = or_if_absent(p->scaling->factor, 1.0);
-    return p->factor == 1.0 ? POSENC_OK : POSENC_ERR_SCALING;
+    return p->factor == 1.0 ? POSENC_OK : posenc_refused(POSENC_ERR_SCALING);
 }
 
 static posenc_status plan_linear(plan *p) {
@@ -191,14 +191,14 @@ static posenc_status plan_linear(plan *p) {
 static posenc_status grow_base(plan *p, posenc_dd ln_growth) {
     p->ln_base = posenc_dd_add(p->ln_base, ln_growth);
     double base = fabs(p->ln_base.hi) < 100.0 ? posenc_dd_exp(p->ln_base).hi : (double)NAN;
-    return posenc_base_is_valid(base) ? POSENC_OK : POSENC_ERR_BASE;
+    return posenc_base_is_valid(base) ? POSENC_OK : posenc_refused(POSENC_ERR_BASE);
 }
 
 /* base' = base * growth^(n/(n-2)): divides the last frequency by growth and leaves the first. */
 static posenc_status grow_base_ntk(plan *p, posenc_dd growth) {
     double n = (double)p->params->n_rot;
     if (n == 2.0)
-        return POSENC_ERR_N_ROT;
+        return posenc_refused(POSENC_ERR_N_ROT);
     return grow_base(
         p, posenc_dd_div(posenc_dd_mul(posenc_dd_log_of(growth), posenc_dd_from(n)), posenc_dd_from(n - 2.0)));
 }
@@ -209,7 +209,7 @@ static posenc_status plan_ntk(plan *p) {
     posenc_status status = set_factor(p, 1.0, 0.0);
     if (alpha != 0.0) {
         p->factor = alpha;
-        status = alpha >= 1.0 && alpha <= MAX_FACTOR ? POSENC_OK : POSENC_ERR_SCALING;
+        status = alpha >= 1.0 && alpha <= MAX_FACTOR ? POSENC_OK : posenc_refused(POSENC_ERR_SCALING);
     }
     return status != POSENC_OK ? status : grow_base_ntk(p, posenc_dd_from(p->factor));
 }
@@ -217,9 +217,9 @@ static posenc_status plan_ntk(plan *p) {
 static posenc_status plan_ntk_length(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     if (!is_finite_positive(s->alpha))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     if (!is_context(s->original_context) || !is_context(s->context))
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     posenc_dd ratio = posenc_dd_div(posenc_dd_from(s->context), posenc_dd_from(s->original_context));
     return grow_base(p, posenc_dd_mul(posenc_dd_log(s->alpha), posenc_dd_sub(ratio, posenc_dd_from(1.0))));
 }
@@ -231,7 +231,7 @@ static posenc_status plan_dynamic(plan *p) {
     double original = or_if_absent(s->max_context, s->original_context);
     double longest = or_if_absent(s->context, original);
     if (!is_context(original) || !is_context(longest))
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     posenc_status status = set_factor(p, 1.0, 0.0);
     if (status != POSENC_OK)
         return status;
@@ -254,18 +254,18 @@ static posenc_dd pair_that_makes(double turns, double original, const plan *p) {
 static posenc_status set_ramp(plan *p, double original, int truncate) {
     const posenc_rope_scaling *s = p->scaling;
     if (!(s->beta_slow >= 1.0 / MAX_TURNS && s->beta_slow <= s->beta_fast && s->beta_fast <= MAX_TURNS))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     if (!(fabs(s->ext_factor) <= DBL_MAX))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     int is_ggml = s->type == POSENC_SCALING_GGML;
     if (!is_context(original) && !(is_ggml && original == 0.0))
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     if (p->params->base == 1.0)
-        return POSENC_ERR_BASE;
+        return posenc_refused(POSENC_ERR_BASE);
     posenc_dd begin = pair_that_makes(s->beta_fast, original, p);
     posenc_dd end = pair_that_makes(s->beta_slow, original, p);
     if (end.hi < 0.0 && !is_ggml) /* no pair turns so often, and implementations of YaRN disagree */
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     if (truncate) {
         begin = posenc_dd_from(floor_dd(begin));
         end = posenc_dd_from(ceil_dd(end));
@@ -285,7 +285,7 @@ static posenc_status plan_yarn(plan *p) {
     if (status != POSENC_OK)
         return status;
     if (p->ramp_width.hi < 0.0) /* the ramp would begin beyond the last pair and run backwards */
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     if (p->ramp_width.hi == 0.0)
         p->ramp_width = posenc_dd_from(0.001);
     p->magnitude = yarn_magnitude(p);
@@ -299,7 +299,7 @@ static posenc_status plan_ggml(plan *p) {
         return status;
     p->freq_scale = or_if_absent(s->freq_scale, 1.0);
     if (!(p->freq_scale >= 1.0 / MAX_FACTOR && p->freq_scale <= POSENC_MAX_FREQUENCY))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     p->magnitude = or_if_absent(s->attention_factor, 1.0);
     if (s->ext_factor == 0.0) {
         p->share = share_nothing;
@@ -315,27 +315,27 @@ static posenc_status plan_longrope(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     double original = or_if_absent(s->original_context, s->max_context);
     if (!is_context(original) || !is_context(s->context))
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     if ((s->short_mscale != 0.0) != (s->long_mscale != 0.0))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     int has_magnitude = s->attention_factor != 0.0 || s->attn_factor != 0.0 || s->short_mscale != 0.0;
     if (s->factor == 0.0 && !has_magnitude && !is_context(s->max_context))
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     posenc_status status = set_factor(p, 1.0, 1.0);
     if (status != POSENC_OK)
         return status;
     p->scheme_factors = s->context > original ? s->long_factors : s->short_factors;
     p->magnitude = longrope_magnitude(s, original);
-    return p->scheme_factors == NULL ? POSENC_ERR_FACTORS : POSENC_OK;
+    return p->scheme_factors == NULL ? posenc_refused(POSENC_ERR_FACTORS) : POSENC_OK;
 }
 
 static posenc_status plan_llama3(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     if (!is_finite_positive(s->low_freq_factor) || !is_finite_positive(s->high_freq_factor) ||
         s->low_freq_factor > s->high_freq_factor)
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     if (!is_context(s->original_context))
-        return POSENC_ERR_CONTEXT;
+        return posenc_refused(POSENC_ERR_CONTEXT);
     p->share = share_of_turns;
     return set_factor(p, 1.0, 0.0);
 }
@@ -343,9 +343,9 @@ static posenc_status plan_llama3(plan *p) {
 static posenc_status plan_proportional(plan *p) {
     double proportion = p->scaling->proportion;
     if (p->params->n_rot != p->params->head_dim)
-        return POSENC_ERR_N_ROT;
+        return posenc_refused(POSENC_ERR_N_ROT);
     if (!(proportion >= 0.0 && proportion <= 1.0))
-        return POSENC_ERR_SCALING;
+        return posenc_refused(POSENC_ERR_SCALING);
     p->n_turning = (int64_t)(proportion * (double)p->params->head_dim / 2.0);
     p->share = share_nothing;
     return set_factor(p, 1.0, 1.0);
@@ -400,7 +400,7 @@ static posenc_dd theta_of(const plan *p, int64_t i) {
 static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
     const posenc_rope_scaling *s = &params->scaling;
     if ((unsigned)s->type >= sizeof planners / sizeof planners[0])
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     *p = (plan){
         .params = params,
         .scaling = s,
@@ -422,7 +422,8 @@ static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
         p->magnitude = s->attn_factor;
     else
         p->magnitude *= or_if_absent(s->attn_factor, 1.0);
-    return p->magnitude >= (double)FLT_MIN && p->magnitude <= (double)FLT_MAX ? POSENC_OK : POSENC_ERR_SCALING;
+    return p->magnitude >= (double)FLT_MIN && p->magnitude <= (double)FLT_MAX ? POSENC_OK
+                                                                              : posenc_refused(POSENC_ERR_SCALING);
 }
 
 posenc_status posenc_rope_check_scaling(const posenc_rope_params *params) {

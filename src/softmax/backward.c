@@ -8,7 +8,7 @@
 /* Checks of the tensors: f32 and the extents of p; an output has the memory of one of the others or of none. */
 static posenc_status check_input(const posenc_view *x, const posenc_view *p) {
     posenc_status status = posenc_check_input_f32(x);
-    return status == POSENC_OK && !posenc_same_extents(x, p) ? POSENC_ERR_SHAPE : status;
+    return status == POSENC_OK && !posenc_same_extents(x, p) ? posenc_refused(POSENC_ERR_SHAPE) : status;
 }
 
 static posenc_status check_result(const posenc_view *y, const posenc_view *p, const posenc_view *dp,
@@ -27,10 +27,12 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
                                 const posenc_view *s, const posenc_view *dx, const posenc_view *db,
                                 const float *dsink_rows, posenc_range *rows) {
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input_f32(p);
     if (status == POSENC_OK)
         status = posenc_check_scores_read(params, p);
+    if (status == POSENC_OK)
+        status = posenc_check_scale(params);
     if (status == POSENC_OK)
         status = check_input(dp, p);
     if (status == POSENC_OK && params->cap != 0.0f)
@@ -45,7 +47,7 @@ static posenc_status check_call(const posenc_score_params *params, const posenc_
         status = posenc_check_apart(dx, db);
     if (status == POSENC_OK)
         status = posenc_check_rows(rows, posenc_view_rows(p));
-    return status == POSENC_OK && !posenc_is_aligned(dsink_rows, 4) ? POSENC_ERR_STRIDE : status;
+    return status == POSENC_OK && !posenc_is_aligned(dsink_rows, 4) ? posenc_refused(POSENC_ERR_STRIDE) : status;
 }
 
 posenc_status posenc_softmax_backward(const posenc_score_params *params, const posenc_view *p, const posenc_view *dp,

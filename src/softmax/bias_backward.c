@@ -116,14 +116,14 @@ static void begin_block(block *b, const posenc_rel_bias *rel_bias, int64_t t) {
 static posenc_status check_gradient_call(const posenc_score_params *params, const posenc_view *ds,
                                          const posenc_rel_bias *gradient, int64_t *n_heads) {
     if (params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = posenc_check_input_f32(ds);
     if (status == POSENC_OK)
         status = posenc_check_scores_read(params, ds);
     if (status == POSENC_OK)
         status = posenc_check_whole_rel_bias(gradient, n_heads);
     if (status == POSENC_OK && gradient->n_heads != ds->ne[2])
-        status = POSENC_ERR_N_HEADS;
+        status = posenc_refused(POSENC_ERR_N_HEADS);
     return status;
 }
 
@@ -154,7 +154,7 @@ posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const po
                                          const posenc_bias_table *table) {
     int64_t n_heads;
     if (!isfinite(scale))
-        return POSENC_ERR_SCALE;
+        return posenc_refused(POSENC_ERR_SCALE);
     posenc_status status = posenc_check_whole_rel_bias(gradient, &n_heads);
     if (status == POSENC_OK)
         status = posenc_check_bias_table(table, n_heads, 1);
@@ -183,7 +183,7 @@ posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const po
 /* Gradient of a relative bias in which every offset has its own distance. */
 static posenc_status check_distances(const posenc_rel_bias *gradient, int64_t *n_heads) {
     posenc_status status = posenc_check_whole_rel_bias(gradient, n_heads);
-    return status == POSENC_OK && gradient->is_clamped ? POSENC_ERR_OFFSETS : status;
+    return status == POSENC_OK && gradient->is_clamped ? posenc_refused(POSENC_ERR_OFFSETS) : status;
 }
 
 posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slopes) {
@@ -227,7 +227,7 @@ posenc_status posenc_kerple_backward(const posenc_kerple *kerple, posenc_clamped
     if (status == POSENC_OK)
         status = posenc_check_kerple(kerple, n_heads);
     if (status == POSENC_OK && clamped != POSENC_CLAMPED_PASSES && clamped != POSENC_CLAMPED_STOPS)
-        status = POSENC_ERR_ENUM;
+        status = posenc_refused(POSENC_ERR_ENUM);
     if (status == POSENC_OK)
         status = posenc_check_array(dp, 4);
     if (status == POSENC_OK)

@@ -15,26 +15,45 @@
 /* n finite numbers, or NULL. */
 static posenc_status check_slopes(const float *slopes, int64_t n) {
     if (!posenc_is_aligned(slopes, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refuse(POSENC_ERR_STRIDE, "not aligned to 4 bytes");
     for (int64_t h = 0; slopes != NULL && h < n; h++)
         if (!isfinite(slopes[h]))
-            return POSENC_ERR_SCALE;
+            return posenc_refuse(POSENC_ERR_SCALE, "number %lld is %g, but finite ones are wanted", (long long)h,
+                                 (double)slopes[h]);
     return POSENC_OK;
 }
 
 static posenc_status check_numbers(const posenc_score_params *params, int64_t n_heads) {
-    if (!isfinite(params->scale) || !isfinite(params->cap) || !(params->cap == 0.0f || params->cap >= FLT_MIN))
-        return POSENC_ERR_SCALE;
+    if (!isfinite(params->scale))
+        return posenc_refuse(POSENC_ERR_SCALE, "scale is %g, but a finite one is wanted", (double)params->scale);
+    if (!isfinite(params->cap) || !(params->cap == 0.0f || params->cap >= FLT_MIN))
+        return posenc_refuse(POSENC_ERR_SCALE, "cap is %g, but a positive one, or 0, is wanted", (double)params->cap);
     if (params->output.fully_masked < POSENC_FULLY_MASKED_ZEROS ||
         params->output.fully_masked > POSENC_FULLY_MASKED_NAN || params->output.masked < POSENC_MASKED_WRITTEN ||
         params->output.masked > POSENC_MASKED_UNTOUCHED)
-        return POSENC_ERR_ENUM;
+        return posenc_refused(POSENC_ERR_ENUM);
     if (!posenc_is_aligned(params->sinks, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t h = 0; params->sinks != NULL && h < n_heads; h++)
         if (!isfinite(params->sinks[h]) && params->sinks[h] != -INFINITY)
-            return POSENC_ERR_SCALE;
-    return check_slopes(params->bias.tensor_slopes, n_heads);
+            return posenc_refuse(POSENC_ERR_SCALE, "sinks: number %lld is %g, but finite ones or -inf are wanted",
+                                 (long long)h, (double)params->sinks[h]);
+    return posenc_argument("bias.tensor_slopes", check_slopes(params->bias.tensor_slopes, n_heads));
+}
+
+/* Arrays by head, and by sequence, have an entry for each. */
+static posenc_status check_counts(const posenc_score_params *params, const posenc_view *y) {
+    const posenc_score_sequences *s = &params->sequences;
+    int has_heads = params->sinks != NULL || params->bias.alibi_slopes != NULL || params->bias.tensor_slopes != NULL;
+    int has_sequences =
+        params->positions.query_starts != NULL || s->k_begin != NULL || s->k_end != NULL || s->origins != NULL;
+    if (has_heads && params->n_heads != y->ne[2])
+        return posenc_refuse(POSENC_ERR_N_HEADS, "n_heads of sinks and slopes is %lld, but there are %lld heads",
+                             (long long)params->n_heads, (long long)y->ne[2]);
+    if (has_sequences && params->n_batch != y->ne[3])
+        return posenc_refuse(POSENC_ERR_SHAPE, "n_batch of starts and lengths is %lld, but there are %lld sequences",
+                             (long long)params->n_batch, (long long)y->ne[3]);
+    return POSENC_OK;
 }
 
 /* Checks the ALiBi slopes of every sequence. */
@@ -42,24 +61,25 @@ static posenc_status check_alibi(const posenc_score_bias *bias, int64_t n_heads,
     if (bias->alibi_slopes == NULL)
         return POSENC_OK;
     if (posenc_leaves_limit(bias->alibi_batch_stride, n_batch * (int64_t)sizeof *bias->alibi_slopes))
-        return POSENC_ERR_STRIDE;
+        return posenc_refuse(POSENC_ERR_STRIDE, "bias.alibi_batch_stride is %lld: too large",
+                             (long long)bias->alibi_batch_stride);
     posenc_status status = POSENC_OK;
     for (int64_t b = 0; b < (bias->alibi_batch_stride == 0 ? 1 : n_batch) && status == POSENC_OK; b++)
         status = check_slopes(bias->alibi_slopes + b * bias->alibi_batch_stride, n_heads);
-    return status;
+    return posenc_argument("bias.alibi_slopes", status);
 }
 
 /* Smallest and largest of n positions. */
 static posenc_status check_positions(const int32_t *positions, int64_t n, posenc_offsets *range) {
     if (!posenc_is_aligned(positions, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     *range = (posenc_offsets){POSENC_MAX_KEYS, -POSENC_MAX_KEYS};
     for (int64_t t = 0; t < n; t++) {
         range->lowest = posenc_min(range->lowest, positions[t]);
         range->highest = posenc_max(range->highest, positions[t]);
     }
     int is_inside = n == 0 || (range->lowest > -POSENC_MAX_KEYS && range->highest < POSENC_MAX_KEYS);
-    return is_inside ? POSENC_OK : POSENC_ERR_POSITION;
+    return is_inside ? POSENC_OK : posenc_refused(POSENC_ERR_POSITION);
 }
 
 /* 1 if the result depends on the positions of the queries. */
@@ -83,7 +103,11 @@ static posenc_status check_alignment(const posenc_score_params *params, const po
     int64_t begin =
         params->sequences.k_begin != NULL && params->sequences.k_end != NULL ? params->sequences.k_begin[batch] : 0;
     int64_t end = params->sequences.k_end != NULL ? params->sequences.k_end[batch] : y->ne[0];
-    return end > begin && end < y->ne[1] ? POSENC_ERR_POSITION : POSENC_OK;
+    return end > begin && end < y->ne[1]
+               ? posenc_refuse(POSENC_ERR_POSITION,
+                               "positions: sequence %lld has %lld keys for %lld queries; set query_start",
+                               (long long)batch, (long long)end, (long long)y->ne[1])
+               : POSENC_OK;
 }
 
 /* Positions of queries by query_start or query_starts: lowest to highest. */
@@ -94,9 +118,9 @@ static posenc_status check_query_starts(const posenc_score_params *params, const
     if (status != POSENC_OK)
         return status;
     if (params->positions.query_starts != NULL && params->positions.query_start != POSENC_ALIGN_LAST_KEY)
-        return POSENC_ERR_POSITION;
+        return posenc_refused(POSENC_ERR_POSITION);
     if (!posenc_is_aligned(params->positions.query_starts, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     *queries = (posenc_offsets){start, start + n_q - 1};
     int is_shared = params->positions.query_starts == NULL &&
                     params->sequences.k_end == NULL; /* then one sequence speaks for all */
@@ -117,7 +141,7 @@ static posenc_status check_query_starts(const posenc_score_params *params, const
 static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *visible) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
     if ((params->positions.queries == NULL) != (params->positions.keys == NULL))
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_offsets queries;
     posenc_status status = check_query_starts(params, y, &queries);
     if (status != POSENC_OK)
@@ -125,9 +149,9 @@ static posenc_status check_offsets(const posenc_score_params *params, const pose
     posenc_offsets keys = {0, n_k - 1}; /* not before: the n_k of pages may have been any number */
     if (params->positions.keys != NULL) {
         if (params->positions.query_starts != NULL)
-            return POSENC_ERR_POSITION;
+            return posenc_refused(POSENC_ERR_POSITION);
         if (params->mask.n_first > 0)
-            return POSENC_ERR_MASK;
+            return posenc_refused(POSENC_ERR_MASK);
         status = check_positions(params->positions.queries, n_q, &queries);
         if (status == POSENC_OK)
             status = check_positions(params->positions.keys, n_k, &keys);
@@ -139,34 +163,35 @@ static posenc_status check_offsets(const posenc_score_params *params, const pose
 
 static posenc_status check_documents(const posenc_score_params *params) {
     if (params->sequences.n_seqs < 0)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     if (params->sequences.cu_seqlens == NULL)
-        return params->sequences.n_seqs == 0 ? POSENC_OK : POSENC_ERR_NULL;
+        return params->sequences.n_seqs == 0 ? POSENC_OK : posenc_refused(POSENC_ERR_NULL);
     if (!posenc_is_aligned(params->sequences.cu_seqlens, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     if (params->sequences.cu_seqlens[0] != 0)
-        return POSENC_ERR_SHAPE;
+        return posenc_refused(POSENC_ERR_SHAPE);
     for (int64_t d = 0; d < params->sequences.n_seqs; d++)
         if (params->sequences.cu_seqlens[d + 1] < params->sequences.cu_seqlens[d])
-            return POSENC_ERR_SHAPE;
+            return posenc_refused(POSENC_ERR_SHAPE);
     return POSENC_OK;
 }
 
 static posenc_status check_lengths(const int32_t *lengths, int64_t n_batch, int64_t n_k) {
     if (!posenc_is_aligned(lengths, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t b = 0; lengths != NULL && b < n_batch; b++)
         if (lengths[b] < 0 || lengths[b] > n_k)
-            return POSENC_ERR_MASK;
+            return posenc_refuse(POSENC_ERR_MASK, "number %lld is %d, but 0 .. %lld are wanted", (long long)b,
+                                 lengths[b], (long long)n_k);
     return POSENC_OK;
 }
 
 static posenc_status check_origins(const int32_t *origins, int64_t n_batch) {
     if (!posenc_is_aligned(origins, 4))
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t b = 0; origins != NULL && b < n_batch; b++)
         if (origins[b] < -POSENC_MAX_KEYS || origins[b] > POSENC_MAX_KEYS)
-            return POSENC_ERR_POSITION;
+            return posenc_refused(POSENC_ERR_POSITION);
     return POSENC_OK;
 }
 
@@ -175,16 +200,17 @@ static posenc_status check_bool_mask(const posenc_bool_mask *mask, const posenc_
     if (mask == NULL)
         return POSENC_OK;
     if (mask->polarity != POSENC_KEEP && mask->polarity != POSENC_DROP)
-        return mask->polarity == POSENC_POLARITY_UNSET ? POSENC_ERR_UNSET : POSENC_ERR_ENUM;
+        return mask->polarity == POSENC_POLARITY_UNSET ? posenc_refused(POSENC_ERR_UNSET)
+                                                       : posenc_refused(POSENC_ERR_ENUM);
     if (mask->nb[0] != 1 && y->ne[0] != 1)
-        return POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_STRIDE);
     int is_empty = 0;
     for (int i = 0; i < 4; i++) {
         if (posenc_leaves_limit(mask->nb[i], y->ne[i]))
-            return POSENC_ERR_STRIDE;
+            return posenc_refused(POSENC_ERR_STRIDE);
         is_empty |= y->ne[i] == 0;
     }
-    return mask->data == NULL && !is_empty ? POSENC_ERR_NULL : POSENC_OK;
+    return mask->data == NULL && !is_empty ? posenc_refused(POSENC_ERR_NULL) : POSENC_OK;
 }
 
 /* A tree excludes bool_mask and documents, and is at the end of the keys. Token numbers are not positions. */
@@ -193,14 +219,14 @@ static posenc_status check_tree(const posenc_score_params *params, const posenc_
     if (params->tree == NULL)
         return POSENC_OK;
     if (params->bool_mask != NULL || params->sequences.cu_seqlens != NULL)
-        return POSENC_ERR_MASK;
+        return posenc_refused(POSENC_ERR_MASK);
     int counts = params->mask.before >= 0 || params->mask.chunk > 0 || params->bias.alibi_slopes != NULL ||
                  params->bias.relative != NULL || params->bias.by_query.products != NULL ||
                  params->bias.by_key.products != NULL;
     if (at->query_start != POSENC_ALIGN_LAST_KEY || at->query_starts != NULL || (counts && at->keys == NULL))
-        return POSENC_ERR_POSITION;
+        return posenc_refused(POSENC_ERR_POSITION);
     if (at->keys != NULL && params->tree->batch_stride != 0 && y->ne[3] > 1) /* positions are those of all sequences */
-        return POSENC_ERR_POSITION;
+        return posenc_refused(POSENC_ERR_POSITION);
     return posenc_check_tree(params->tree, y->ne[1], y->ne[3]);
 }
 
@@ -211,7 +237,7 @@ static posenc_status check_beside(const posenc_view *input, const posenc_view *y
         return status;
     for (int i = 0; i < 4; i++)
         if (input->ne[i] != ne[i] && (i == 0 || input->ne[i] != 1))
-            return POSENC_ERR_SHAPE;
+            return posenc_refused(POSENC_ERR_SHAPE);
     return posenc_check_apart(input, y);
 }
 
@@ -221,8 +247,8 @@ static posenc_status check_by_key(const posenc_view *products) {
     if (products->ne[1] <= 1 || posenc_view_count(products) == 0)
         return POSENC_OK;
     if (products->ne[0] > (int64_t)1 << 30)
-        return POSENC_ERR_SHAPE;
-    return stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26 ? POSENC_OK : POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_SHAPE);
+    return stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26 ? POSENC_OK : posenc_refused(POSENC_ERR_STRIDE);
 }
 
 /* Rows of products belong to queries, or to keys: n of them. */
@@ -230,7 +256,7 @@ static posenc_status check_relative(const posenc_relative *r, const posenc_view 
     if (r->products == NULL && r->index == NULL)
         return POSENC_OK;
     if (r->products == NULL || r->index == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     int64_t ne[4] = {r->products->ne[0], n, y->ne[2], y->ne[3]};
     posenc_status status = check_beside(r->products, y, ne);
     if (status == POSENC_OK)
@@ -243,15 +269,17 @@ static posenc_status check_relative(const posenc_relative *r, const posenc_view 
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y) {
     int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2], n_batch = y->ne[3];
     posenc_offsets visible = {1, 0};
-    posenc_status status = check_numbers(params, n_heads);
+    posenc_status status = check_counts(params, y);
+    if (status == POSENC_OK)
+        status = check_numbers(params, n_heads);
     if (status == POSENC_OK)
         status = check_alibi(&params->bias, n_heads, n_batch);
     if (status == POSENC_OK)
         status = posenc_check_mask(&params->mask);
     if (status == POSENC_OK)
-        status = check_lengths(params->sequences.k_begin, n_batch, n_k);
+        status = posenc_argument("sequences.k_begin", check_lengths(params->sequences.k_begin, n_batch, n_k));
     if (status == POSENC_OK)
-        status = check_lengths(params->sequences.k_end, n_batch, n_k);
+        status = posenc_argument("sequences.k_end", check_lengths(params->sequences.k_end, n_batch, n_k));
     if (status == POSENC_OK)
         status = check_origins(params->sequences.origins, n_batch);
     if (status == POSENC_OK)
@@ -259,20 +287,26 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = check_documents(params);
     if (status == POSENC_OK)
-        status = check_bool_mask(params->bool_mask, y);
+        status = posenc_argument("bool_mask", check_bool_mask(params->bool_mask, y));
     if (status == POSENC_OK)
-        status = check_tree(params, y);
+        status = posenc_argument("tree", check_tree(params, y));
     if (status == POSENC_OK)
-        status = posenc_check_rel_bias(params->bias.relative, n_heads, visible);
+        status = posenc_argument("bias.relative", posenc_check_rel_bias(params->bias.relative, n_heads, visible));
     if (status == POSENC_OK && params->bias.tensor != NULL)
-        status = check_beside(params->bias.tensor, y, y->ne);
+        status = posenc_argument("bias.tensor", check_beside(params->bias.tensor, y, y->ne));
     if (status == POSENC_OK)
-        status = check_relative(&params->bias.by_query, y, n_q, visible);
+        status = posenc_argument("bias.by_query", check_relative(&params->bias.by_query, y, n_q, visible));
     if (status == POSENC_OK)
-        status = check_relative(&params->bias.by_key, y, n_k, visible);
+        status = posenc_argument("bias.by_key", check_relative(&params->bias.by_key, y, n_k, visible));
     if (status == POSENC_OK && params->bias.by_key.products != NULL)
         status = check_by_key(params->bias.by_key.products);
     return status;
+}
+
+posenc_status posenc_check_scale(const posenc_score_params *params) {
+    return params->scale != 0.0f
+               ? POSENC_OK
+               : posenc_refuse(POSENC_ERR_UNSET, "scale is 0: set it (1 / sqrt(head_dim), or 1 where q has it)");
 }
 
 posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x) {

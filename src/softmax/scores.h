@@ -13,6 +13,9 @@
 /* Everything in params, for scores of the extents of y, which is checked already. */
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y);
 
+/* Checks that the scale is set, for calls that have scores. */
+posenc_status posenc_check_scale(const posenc_score_params *params);
+
 /* Checks as above beside scores that are only read: inputs of params may overlap them. */
 posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x);
 

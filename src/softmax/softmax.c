@@ -17,12 +17,20 @@ typedef struct score_call {
     posenc_softmax_sum *sums; /* or NULL */
 } score_call;
 
+/* 1 if the scale multiplies anything: not in logits of masks and biases alone. */
+static int has_scores(const score_call *call) {
+    const posenc_score_bias *bias = &call->params->bias;
+    return call->x != NULL || bias->by_query.products != NULL || bias->by_key.products != NULL;
+}
+
 static posenc_status check_call(const score_call *call, posenc_range *rows) {
     if (call->params == NULL)
-        return POSENC_ERR_NULL;
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_status status = call->x == NULL ? posenc_check_output(call->y) : posenc_check_elementwise(call->x, call->y);
     if (status == POSENC_OK)
         status = posenc_check_scores(call->params, call->y);
+    if (status == POSENC_OK && has_scores(call))
+        status = posenc_check_scale(call->params);
     if (status == POSENC_OK)
         status = posenc_check_rows(rows, posenc_view_rows(call->y));
     return status;
@@ -81,7 +89,7 @@ static posenc_status run(const score_call *call, posenc_range rows) {
 posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                              posenc_range rows) {
     score_call call = {params, x, y, POSENC_PROBABILITIES, NULL};
-    return x == NULL ? POSENC_ERR_NULL : run(&call, rows);
+    return x == NULL ? posenc_refused(POSENC_ERR_NULL) : run(&call, rows);
 }
 
 posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
@@ -94,19 +102,19 @@ posenc_status posenc_softmax_partial(const posenc_score_params *params, const po
                                      posenc_softmax_sum *sums, posenc_range rows) {
     score_call call = {params, x, y, POSENC_EXPONENTIALS, sums};
     if (x == NULL || sums == NULL)
-        return POSENC_ERR_NULL;
-    return posenc_is_aligned(sums, 4) ? run(&call, rows) : POSENC_ERR_STRIDE;
+        return posenc_refused(POSENC_ERR_NULL);
+    return posenc_is_aligned(sums, 4) ? run(&call, rows) : posenc_refused(POSENC_ERR_STRIDE);
 }
 
 posenc_status posenc_softmax_combine(const posenc_softmax_sum *a, const posenc_softmax_sum *b,
-                                     posenc_softmax_sum *joined, float *factor_a, float *factor_b) {
-    if (a == NULL || b == NULL || joined == NULL || factor_a == NULL || factor_b == NULL)
-        return POSENC_ERR_NULL;
+                                     posenc_softmax_sum *combined, float *factor_a, float *factor_b) {
+    if (a == NULL || b == NULL || combined == NULL || factor_a == NULL || factor_b == NULL)
+        return posenc_refused(POSENC_ERR_NULL);
     posenc_softmax_sum sum = {a->max > b->max ? a->max : b->max, 0.0f};
     /* A part without keys adds nothing; -inf - -inf would be NaN. */
     *factor_a = a->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(a->max - sum.max);
     *factor_b = b->max == -INFINITY ? 0.0f : posenc_exp_nonpositive(b->max - sum.max);
     sum.sum = a->max >= b->max ? posenc_fmaf(b->sum, *factor_b, a->sum) : posenc_fmaf(a->sum, *factor_a, b->sum);
-    *joined = sum;
+    *combined = sum;
     return POSENC_OK;
 }

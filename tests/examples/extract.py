@@ -22,7 +22,7 @@ GIVEN = {
     ],
     'attention.h': [
         'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * '
-        '64], scratch[1 << 18];',
+        '64], scratch[1 << 18]; const size_t scratch_bytes = sizeof scratch;',
     ],
     'backward.h': [
         'static int32_t bucket_data[64]; static float bias_data[128], gradient_data[128], table_data[64]; '
@@ -30,7 +30,7 @@ GIVEN = {
         'posenc_rel_index buckets = {bucket_data, -63, 64, 32}; '
         'posenc_rel_bias bias = {bias_data, -63, 64, 2, 64, 0}, bias_gradient = {gradient_data, -63, 64, 2, 64, 0}; '
         'posenc_bias_table table_gradient = {table_data, 32, 2, 2, 1}; '
-        'posenc_score_params params = POSENC_SCORE_DEFAULTS; params.mask = posenc_mask_causal(); '
+        'posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal()); '
         'params.bias.relative = &bias; posenc_view p = posenc_view_dense(probabilities, POSENC_F32, 64, 64, 2, 1); '
         'posenc_view dp = posenc_view_dense(gradients, POSENC_F32, 64, 64, 2, 1);',
     ],
@@ -52,9 +52,11 @@ GIVEN = {
         'int64_t n_q = 4, n_k = 20; static float memory[4 * 20];',
     ],
     'relative.h': [
-        'int64_t n_q = 4, n_k = 4; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33], '
-        'scores[8 * 4 * 4]; int32_t memory[4]; posenc_score_params params = POSENC_SCORE_DEFAULTS; '
-        'params.mask = posenc_mask_causal(); posenc_view s = posenc_view_dense(scores, POSENC_F32, n_k, n_q, 8, 1);',
+        'enum { n_q = 4, n_k = 4 }; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33]; int32_t memory[n_k]; '
+        'posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal()); (void)&params; posenc_relative_table *table; '
+        'posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 1, 33, 1), q = posenc_view_dense(queries, POSENC_F32, 64, '
+        '8, n_q, 1), products = posenc_view_dense(buffer, POSENC_F32, 33, n_q, 8, 1); if '
+        '(posenc_relative_table_create(&rows, &table) != POSENC_OK) return 1;',
     ],
     'rope.h': [
         'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
@@ -71,8 +73,15 @@ GIVEN = {
     ],
     'sparse.h': [
         'enum { n_k = 20 }; static uint16_t index_q[64 * 128], index_k[n_k * 128]; static int32_t keys[2048]; '
-        'static float w[64], scores[n_k], scratch[1 << 15], top_k_scratch[1 << 13]; static posenc_attention_args '
+        'static float w[64], scores[n_k], scratch[1 << 15]; static posenc_attention_args '
         'args; (void)args;',
+    ],
+    'step.h': [
+        'enum { n = 2, n_past = 3 }; static float q[n * 32 * 128], k[n * 8 * 128], v[n * 8 * 128], out[n * 32 * 128]; static '
+        'uint16_t k_cache[4096 * 8 * 128], v_cache[4096 * 8 * 128]; static float scratch[1 << 18]; const size_t scratch_bytes = '
+        'sizeof scratch; posenc_rope_params rotation = POSENC_ROPE_DEFAULTS; rotation.layout = POSENC_ROPE_HALF; '
+        'rotation.head_dim = rotation.n_rot = 128; posenc_rope *rope; if (posenc_rope_create(&rotation, &rope) != POSENC_OK) '
+        'return 1;',
     ],
     'types.h': [
         'int64_t ith = 0, nth = 2; static float data[1024 * 8 * 64];',

@@ -352,17 +352,24 @@ static void compare(const attention_call *c) {
 
 static posenc_status attend(const void *arguments, posenc_range units) {
     const attention_call *c = arguments;
-    return posenc_attention_run(&c->task, c->scratch, units);
+    return posenc_attention_run(&c->task, c->scratch,
+                                posenc_attention_workspace_bytes(c->task.q.ne[0], c->task.v.ne[0]), units);
 }
 
 /* All parts, in two calls, then the units. */
 static posenc_status attend_parts(const void *arguments, posenc_range units) {
     const attention_call *c = arguments;
     int64_t n = posenc_attention_split_count(&c->task);
-    posenc_status status = posenc_attention_split(&c->task, c->scratch, c->parts, (posenc_range){c->cut, n});
+    posenc_status status =
+        posenc_attention_split(&c->task, c->scratch, posenc_attention_workspace_bytes(c->task.q.ne[0], c->task.v.ne[0]),
+                               c->parts, posenc_attention_split_bytes(&c->task), (posenc_range){c->cut, n});
     if (status == POSENC_OK)
-        status = posenc_attention_split(&c->task, c->scratch, c->parts, (posenc_range){0, c->cut});
-    return status == POSENC_OK ? posenc_attention_combine_splits(&c->task, c->parts, units) : status;
+        status = posenc_attention_split(&c->task, c->scratch,
+                                        posenc_attention_workspace_bytes(c->task.q.ne[0], c->task.v.ne[0]), c->parts,
+                                        posenc_attention_split_bytes(&c->task), (posenc_range){0, c->cut});
+    return status == POSENC_OK
+               ? posenc_attention_combine_splits(&c->task, c->parts, posenc_attention_split_bytes(&c->task), units)
+               : status;
 }
 
 /* Mostly a few queries, as in decode, over some panels of keys. */
@@ -418,7 +425,7 @@ void data_attention(void) {
     if (may_have_lists(&s->params) && draw_rarely(3))
         draw_lists(&c);
     c.scratch = data_scratch(posenc_attention_workspace_bytes(dim, v_dim));
-    int64_t n_units = posenc_attention_tile_count(&t->q, &t->k);
+    int64_t n_units = posenc_attention_unit_count(&t->q, &t->k);
     data_ok(attend, &c, n_units);
     if (draw_rarely(3)) {
         c.parts = data_scratch(posenc_attention_split_bytes(t));

@@ -61,8 +61,7 @@ static void draw_shape(relative_call *c) {
 
 /* The row of a key; -1: no query at this place may see it. */
 static int64_t row_of(const relative_call *c, int64_t i, int64_t j) {
-    posenc_score_params p = POSENC_SCORE_DEFAULTS;
-    p.mask = c->mask;
+    posenc_score_params p = posenc_score_params_of(1.0f, c->mask);
     p.positions.query_start = c->query_start;
     return truth_sees(&p, j, i, 0, 0) ? c->index.data[j - c->query_start - i - c->index.first] : -1;
 }

@@ -227,6 +227,8 @@ void data_draw_scores(data_scores *s) {
     *p = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     p->mask = posenc_mask_none();
     p->scale = (float)data_uniform(0.05, 1.0);
+    p->n_heads = s->n_heads;
+    p->n_batch = s->n_batch;
     int terms = draw_terms();
     p->cap = terms & TERM_CAP ? (float)data_uniform(0.5, 60.0) : 0.0f;
     draw_positions(s, terms);

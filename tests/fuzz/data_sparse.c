@@ -11,7 +11,7 @@ typedef struct index_call {
 
 static posenc_status score(const void *arguments, posenc_range tiles) {
     const index_call *c = arguments;
-    return posenc_index_scores(&c->args, c->scratch, tiles);
+    return posenc_index_scores(&c->args, c->scratch, posenc_index_workspace_bytes(c->args.q.ne[0]), tiles);
 }
 
 /* Drawn, one for each query or for all, or none; now and then beyond the keys. */
@@ -56,7 +56,7 @@ void data_sparse(void) {
     c.args.scores = data_output(POSENC_F32, 2.0, n_k, n_q, 1, n_batch);
     draw_bounds(&c.args.bounds, n_q, n_k, n_batch);
     c.scratch = data_scratch(posenc_index_workspace_bytes(dim));
-    if (data_run(score, &c, posenc_index_tile_count(&c.args)) != POSENC_OK || data_is_adversarial())
+    if (data_run(score, &c, posenc_index_unit_count(&c.args)) != POSENC_OK || data_is_adversarial())
         return;
     for (int64_t b = 0; b < n_batch; b++)
         for (int64_t i = 0; i < n_q; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Hashes of biases, relative terms and what is learned of them. */
 #include "public.h"
+#include "core/for_python.h"
 
 enum { HEADS = 5, QUERIES = 6, KEYS = 37, BATCH = 2 };
 
@@ -47,8 +48,7 @@ void hash_trees(sweep *s) {
         CALL(posenc_tree_positions, parents, n, 1000, positions);
         hash_integers(s, positions, (size_t)n);
         posenc_tree tree = {parents, 0};
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_causal();
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
         params.tree = &tree;
         posenc_view x = tensor(s, POSENC_F32, n + 50, n, HEADS, BATCH);
         CALL(posenc_softmax, &params, &x, &x, posenc_range_all());
@@ -373,8 +373,7 @@ static void mirror(const posenc_rel_bias *rel_bias, int64_t reach) {
 void hash_rel_bias_gradients(sweep *s) {
     for (int round = 0; round < 8; round++) {
         fresh();
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.mask = posenc_mask_none();
+        posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
         params.positions.query_start = round;
         posenc_view ds = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
         posenc_rel_bias rel_bias = rel_bias_of(-20, 50, HEADS), shared = rel_bias_of(-5, 11, HEADS);

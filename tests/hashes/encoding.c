@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Hashes of absolute encodings, tables, convolution and arrays of positions. */
 #include "public.h"
+#include "core/for_python.h"
 
 enum { TOKENS = 9, BATCH = 2 };
 

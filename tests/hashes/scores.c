@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/for_python.h"
+
 enum { HEADS = 4, QUERIES = 5, BATCH = 2 };
 
 /* ---- Scores ---- */
@@ -90,6 +92,8 @@ static void draw_masks(sweep *s, drawn *scene, int64_t n_k) {
 static void draw_scene(sweep *s, drawn *scene, int64_t n_k) {
     *scene = (drawn){.params = POSENC_SCORE_DEFAULTS};
     scene->params.scale = (float)fabs(even(s, 1.0));
+    scene->params.n_heads = HEADS;
+    scene->params.n_batch = BATCH;
     draw_terms(s, scene, n_k);
     draw_masks(s, scene, n_k);
 }
@@ -189,8 +193,9 @@ void hash_attention(sweep *s) {
                 posenc_view keys = memory_of(s, type, dim, n_k, BATCH), values = memory_of(s, type, v_dim, n_k, BATCH);
                 posenc_view out = by_head(zeros(out_type, v_dim, QUERIES, HEADS, BATCH));
                 void *scratch = take(ASK(posenc_attention_workspace_bytes, dim, v_dim));
-                hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_tile_count, &q, &keys), 8);
-                CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch, posenc_range_all());
+                hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_unit_count, &q, &keys), 8);
+                CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch,
+                     posenc_attention_workspace_bytes(q.ne[0], values.ne[0]), posenc_range_all());
                 hash_view(s, &out);
                 if (type == POSENC_Q8_0 || n_k > 100) /* the reference is slow */
                     continue;
@@ -203,13 +208,15 @@ void hash_attention(sweep *s) {
 
 static void hash_task(sweep *s, const posenc_attention_args *task) {
     void *scratch = take(posenc_attention_workspace_bytes(task->q.ne[0], task->v.ne[0]));
-    CALL(posenc_attention_run, task, scratch, posenc_range_all());
+    CALL(posenc_attention_run, task, scratch, posenc_attention_workspace_bytes(task->q.ne[0], task->v.ne[0]),
+         posenc_range_all());
     hash_view(s, &task->out);
     hash_view(s, task->lse);
     hash_bytes(&s->hash, (uint64_t)ASK(posenc_attention_split_count, task), 8);
     void *parts = take(ASK(posenc_attention_split_bytes, task));
-    CALL(posenc_attention_split, task, scratch, parts, posenc_range_all());
-    CALL(posenc_attention_combine_splits, task, parts, posenc_range_all());
+    CALL(posenc_attention_split, task, scratch, posenc_attention_workspace_bytes(task->q.ne[0], task->v.ne[0]), parts,
+         posenc_attention_split_bytes(task), posenc_range_all());
+    CALL(posenc_attention_combine_splits, task, parts, posenc_attention_split_bytes(task), posenc_range_all());
     hash_view(s, &task->out);
     hash_view(s, task->lse);
 }
@@ -221,9 +228,8 @@ void hash_attention_task(sweep *s) {
         for (int is_paged = 0; is_paged < 2; is_paged++) {
             fresh();
             int64_t n_k = is_paged ? PAGE * PAGES - 5 : LONG, n_batch = is_paged ? BATCH : 1;
-            posenc_score_params params = POSENC_SCORE_DEFAULTS;
-            params.scale = 0.17f;
-            params.mask = posenc_mask_causal();
+            posenc_score_params params = posenc_score_params_of(0.17f, posenc_mask_causal());
+            params.n_heads = HEADS;
             params.positions.query_start = n_k - QUERIES;
             params.bias.alibi_slopes = floats(s, HEADS, 0.01);
             posenc_rope_params rope_params = POSENC_ROPE_DEFAULTS;
@@ -276,9 +282,9 @@ void hash_attention_lists(sweep *s) {
         for (int64_t i = 1; i < QUERIES * BATCH; i += 2)
             keys[i * n_max + i * 11] = POSENC_LIST_END;
         posenc_attention_lists lists = {keys, n_max, n_max, QUERIES * n_max};
-        posenc_score_params params = POSENC_SCORE_DEFAULTS;
-        params.scale = 0.17f;
-        params.mask = round % 2 ? posenc_mask_causal() : posenc_mask_none();
+        posenc_score_params params =
+            posenc_score_params_of(0.17f, round % 2 ? posenc_mask_causal() : posenc_mask_none());
+        params.n_heads = HEADS;
         params.bias.alibi_slopes = round % 2 ? floats(s, HEADS, 0.01) : NULL;
         posenc_view lse = by_head(zeros(POSENC_F32, 1, QUERIES, HEADS, BATCH));
         posenc_attention_args task = {

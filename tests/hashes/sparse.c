@@ -8,7 +8,8 @@ static void hash_top_k(sweep *s, const posenc_view *scores, const posenc_key_bou
     int64_t n_rows = scores->ne[1] * scores->ne[2] * scores->ne[3];
     void *scratch = take(ASK(posenc_top_k_workspace_bytes, scores->ne[0], k));
     int32_t *keys = take((size_t)(n_rows * k) * sizeof *keys);
-    CALL(posenc_top_k, scores, bounds, k, keys, scratch, posenc_range_all());
+    CALL(posenc_top_k, scores, bounds, k, keys, scratch, posenc_top_k_workspace_bytes(scores->ne[0], k),
+         posenc_range_all());
     hash_integers(s, keys, (size_t)(n_rows * k));
 }
 
@@ -31,8 +32,8 @@ void hash_sparse(sweep *s) {
             .bounds = bounds,
         };
         void *scratch = take(ASK(posenc_index_workspace_bytes, dim));
-        hash_bytes(&s->hash, (uint64_t)ASK(posenc_index_tile_count, &args), 8);
-        CALL(posenc_index_scores, &args, scratch, posenc_range_all());
+        hash_bytes(&s->hash, (uint64_t)ASK(posenc_index_unit_count, &args), 8);
+        CALL(posenc_index_scores, &args, scratch, posenc_index_workspace_bytes(args.q.ne[0]), posenc_range_all());
         hash_view(s, &args.scores);
         hash_top_k(s, &args.scores, &bounds, 1 + (int64_t)round * 7);
         posenc_view any = adversarial(s, POSENC_F32, n_k, QUERIES, 1, BATCH);

@@ -113,7 +113,7 @@ def race(part):
 
 def main():
     with Part('quiet') as part:
-        public = set((ROOT / 'tests/exported-symbols.txt').read_text(encoding='utf-8').split())
+        public = set((ROOT / 'src/exported-symbols.txt').read_text(encoding='utf-8').split())
         directory = build('quiet', options=['-Doptimization=1', '-Dtools=disabled', '-Ddefault_library=both',
                                             '-Dc_args=-finstrument-functions -finstrument-functions-exclude-file-list=tests/'])
         judge(part, watch(part, directory, public), public)
