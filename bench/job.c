@@ -102,10 +102,11 @@ void bench_random_view(const posenc_view *v, float bound) {
 }
 
 const char *bench_type_name(posenc_dtype x_type, posenc_dtype y_type) {
-    static const char *const names[3][5] = {
-        [POSENC_F32] = {"f32", "f32_f16", "f32_bf16", "f32_q8_0", "f32_q4_0"},
-        [POSENC_F16] = {"f16_f32", "f16", "f16_bf16", "f16_q8_0", "f16_q4_0"},
-        [POSENC_BF16] = {"bf16_f32", "bf16_f16", "bf16", "bf16_q8_0", "bf16_q4_0"},
-    };
-    return names[x_type][y_type];
+#define NAME(type, name, ...) #name,
+    static const char *const names[] = {POSENC_EACH_TYPE(NAME)};
+#undef NAME
+    static char pairs[POSENC_FLOAT_TYPES][POSENC_TYPES][16];
+    snprintf(pairs[x_type][y_type], sizeof pairs[x_type][y_type], x_type == y_type ? "%s" : "%s_%s", names[x_type],
+             names[y_type]);
+    return pairs[x_type][y_type];
 }
