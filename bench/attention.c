@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "seen.h"
+#include "visible.h"
 #include "serve.h"
 
 struct attention_job {
@@ -23,7 +23,7 @@ struct attention_job {
     posenc_attention_lists lists;
 };
 
-/* ---- What is added ---- */
+/* ---- Terms and sources of keys ---- */
 
 static void add_rotation(attention_job *job) {
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
@@ -60,7 +60,7 @@ static void add_list(attention_job *job) {
 
 /* ---- The lines of posenc-bench: each is registered in layout t and in h ---- */
 
-/* Heads, heads of keys, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
+/* Heads, KV heads, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
 static const struct {
     const char *name;
     terms_add *term;
@@ -171,8 +171,8 @@ static void open_task(bench_job *base) {
         s->term(&job->terms);
     if (s->add != NULL)
         s->add(job);
-    int64_t seen = bench_count_seen(&job->terms.params, s->n_q, keys_of(job, s));
-    base->elements = (double)((s->cache.head_dim + v_dim) * s->n_heads * seen);
+    int64_t visible = bench_count_visible(&job->terms.params, s->n_q, keys_of(job, s));
+    base->elements = (double)((s->cache.head_dim + v_dim) * s->n_heads * visible);
     base->bytes = (double)(cache_bytes(&s->cache) / (size_t)s->cache.n_keys) * (double)keys_of(job, s);
 }
 
@@ -229,8 +229,8 @@ static void run_limit(bench_job *base) {
         return;
     }
     cache_next(&job->cache, &job->task);
-    int64_t seen = bench_count_seen(&job->terms.params, 1, keys_of(job, s)), n_keys = s->cache.n_keys;
-    size_t bytes = cache_bytes(&s->cache) / (size_t)n_keys * (size_t)seen,
+    int64_t visible = bench_count_visible(&job->terms.params, 1, keys_of(job, s)), n_keys = s->cache.n_keys;
+    size_t bytes = cache_bytes(&s->cache) / (size_t)n_keys * (size_t)visible,
            of_keys = s->cache.v_dim > 0 ? bytes : bytes / 2;
     base->limits->read(job->task.k.data, of_keys / 16 * 16);
     base->limits->read(job->task.v.data, (bytes - of_keys) / 16 * 16);
@@ -245,7 +245,7 @@ const bench_race attention_race = {
     .racers = {[BENCH_OURS] = run_task, [BENCH_LIMIT] = run_limit},
 };
 
-/* ---- What others ask of a job ---- */
+/* ---- Parts of a job that other races use ---- */
 
 void attention_compare(const bench_job *a, const bench_job *b) {
     posenc_view x = ((const attention_job *)a)->task.out, y = ((const attention_job *)b)->task.out;

@@ -6,7 +6,7 @@
 #include "bench_limits.h"
 #include "call.h"
 
-/* What a call writes, for the check that all do the same work. */
+/* Output of a call, for the check that all racers do the same work. */
 typedef struct bench_output {
     void *data;
     element_type type;
@@ -56,7 +56,7 @@ void *bench_alloc(bench_job *job, size_t bytes);
 float *bench_floats(bench_job *job, size_t n);
 void bench_free_blocks(bench_job *job);
 
-/* Adds an output to those that are compared. */
+/* Adds an output to be compared. */
 void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n);
 void bench_compare_elements(bench_job *job, void *data, element_type type, size_t n);
 

@@ -27,7 +27,7 @@ typedef struct call_job {
     posenc_grouped_conv *grouped;
 } call_job;
 
-/* ---- What all share ---- */
+/* ---- Shared by all calls ---- */
 
 static size_t size_of(const posenc_view *v) {
     return (size_t)(posenc_view_count(v) * posenc_dtype_size(v->dtype));
@@ -150,10 +150,10 @@ static void plain_cope_call(bench_job *base) {
     const call_job *job = (call_job *)base;
     for (int64_t h = 0; h < COPE_HEADS; h++)
         for (int64_t i = 0; i < COPE_QUERIES; i++) {
-            size_t seen = (size_t)(cope.query_start + i + 1);
+            size_t visible = (size_t)(cope.query_start + i + 1);
             float *y = row_of(&job->out, i, h);
-            plain_cope(row_of(&job->in[0], i, h), row_of(&job->in[1], i, h), y, seen, COPE_POSITIONS, cope.scale);
-            plain_constant(-INFINITY, y + seen, COPE_KEYS - seen);
+            plain_cope(row_of(&job->in[0], i, h), row_of(&job->in[1], i, h), y, visible, COPE_POSITIONS, cope.scale);
+            plain_constant(-INFINITY, y + visible, COPE_KEYS - visible);
         }
 }
 
@@ -281,7 +281,7 @@ static void run_grouped(bench_job *base) {
     bench_check(posenc_grouped_conv_apply(job->grouped, &job->in[0], &job->out, posenc_range_all()));
 }
 
-/* One tap of one group: x has its channels that are read, y those that are written. */
+/* One tap of one group. x: channels that are read, y: channels that are written. */
 static void plain_grouped_tap(const float *weights, const float *x, float *y) {
     for (int i = 0; i < SPEECH_WIDTH; i++)
         for (int c = 0; c < SPEECH_WIDTH; c++)

@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "plain.h"
-#include "seen.h"
+#include "visible.h"
 
 enum { HEADS = 4, TOKENS = 2048, SCORES = HEADS * TOKENS * TOKENS };
 
@@ -29,12 +29,12 @@ typedef struct gradient_job {
     gradient_shape shape;
     posenc_score_params params;
     posenc_view p, dp, s, dx;
-    posenc_rel_bias line;
+    posenc_rel_bias rel_bias;
 } gradient_job;
 
 /* No mask here hides keys but at the end. */
-static int64_t seen_keys(const gradient_job *job, int64_t query) {
-    return bench_seen_by(&job->params, query, TOKENS).end;
+static int64_t visible_keys(const gradient_job *job, int64_t query) {
+    return bench_visible_to(&job->params, query, TOKENS).end;
 }
 
 static posenc_view scores(bench_job *base) {
@@ -53,14 +53,15 @@ static void open_gradient(bench_job *base) {
     job->dp = scores(base);
     job->s = scores(base);
     job->dx = scores(base);
-    job->line.n_heads = HEADS;
-    bench_check(posenc_rel_bias_range(job->shape.mask, 0, TOKENS, TOKENS, &job->line.first, &job->line.n_offsets));
-    job->line.stride = job->line.n_offsets;
-    job->line.data = bench_floats(base, (size_t)(HEADS * job->line.n_offsets));
-    base->elements = (double)(HEADS * bench_count_seen(&job->params, TOKENS, TOKENS));
+    job->rel_bias.n_heads = HEADS;
+    bench_check(
+        posenc_rel_bias_range(job->shape.mask, 0, TOKENS, TOKENS, &job->rel_bias.first, &job->rel_bias.n_offsets));
+    job->rel_bias.stride = job->rel_bias.n_offsets;
+    job->rel_bias.data = bench_floats(base, (size_t)(HEADS * job->rel_bias.n_offsets));
+    base->elements = (double)(HEADS * bench_count_visible(&job->params, TOKENS, TOKENS));
 }
 
-/* The limit copies what is seen of p, of dp and, for a cap, of the scores. */
+/* The limit copies visible keys of p, of dp and, for a cap, of the scores. */
 static void open_backward(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
     open_gradient(base);
@@ -68,8 +69,8 @@ static void open_backward(bench_job *base) {
     bench_compare(base, job->dx.data, POSENC_F32, SCORES);
 }
 
-/* The limit copies what is seen of ds. */
-static void open_line(bench_job *base) {
+/* The limit copies visible keys of ds. */
+static void open_rel_bias(bench_job *base) {
     open_gradient(base);
     base->bytes = 2 * sizeof(float) * base->elements;
 }
@@ -90,7 +91,7 @@ static void run_backward(bench_job *base) {
 static void plain_backward(bench_job *base) {
     const gradient_job *job = (gradient_job *)base;
     for (int64_t row = 0; row < HEADS * TOKENS; row++) {
-        int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
+        int64_t at = row * TOKENS, n = visible_keys(job, row % TOKENS);
         float *dx = (float *)job->dx.data + at;
         plain_softmax_backward((float *)job->p.data + at, (float *)job->dp.data + at, dx, (size_t)n, job->params.scale);
         if (job->shape.cap != 0.0f)
@@ -102,7 +103,7 @@ static void plain_backward(bench_job *base) {
 static void limit_backward(bench_job *base) {
     const gradient_job *job = (gradient_job *)base;
     for (int64_t row = 0; row < HEADS * TOKENS; row++) {
-        int64_t at = row * TOKENS, n = seen_keys(job, row % TOKENS);
+        int64_t at = row * TOKENS, n = visible_keys(job, row % TOKENS);
         base->limits->copy((float *)job->dx.data + at, (float *)job->p.data + at, (size_t)n);
         base->limits->copy((float *)job->dx.data + at, (float *)job->dp.data + at, (size_t)n);
         if (job->shape.cap != 0.0f)
@@ -110,29 +111,29 @@ static void limit_backward(bench_job *base) {
     }
 }
 
-static void run_line(bench_job *base) {
+static void run_rel_bias(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
-    bench_check(posenc_rel_bias_backward(&job->params, &job->dp, &job->line));
+    bench_check(posenc_rel_bias_backward(&job->params, &job->dp, &job->rel_bias));
 }
 
 /* In float32, offset by offset of each row, as one would write it. */
-static void plain_line(bench_job *base) {
+static void plain_rel_bias(bench_job *base) {
     gradient_job *job = (gradient_job *)base;
-    memset(job->line.data, 0, (size_t)(HEADS * job->line.n_offsets) * sizeof(float));
+    memset(job->rel_bias.data, 0, (size_t)(HEADS * job->rel_bias.n_offsets) * sizeof(float));
     for (int64_t row = 0; row < HEADS * TOKENS; row++) {
-        int64_t i = row % TOKENS, n = seen_keys(job, i);
+        int64_t i = row % TOKENS, n = visible_keys(job, i);
         const float *ds = (float *)job->dp.data + row * TOKENS;
-        float *sums = job->line.data + row / TOKENS * job->line.stride - job->line.first - i;
+        float *sums = job->rel_bias.data + row / TOKENS * job->rel_bias.stride - job->rel_bias.first - i;
         for (int64_t j = 0; j < n; j++)
             sums[j] += ds[j];
     }
 }
 
-static void limit_line(bench_job *base) {
+static void limit_rel_bias(bench_job *base) {
     const gradient_job *job = (gradient_job *)base;
     for (int64_t row = 0; row < HEADS * TOKENS; row++)
         base->limits->copy((float *)job->dx.data, (float *)job->dp.data + row * TOKENS,
-                           (size_t)seen_keys(job, row % TOKENS));
+                           (size_t)visible_keys(job, row % TOKENS));
 }
 
 static const bench_race backward_race = {
@@ -142,12 +143,12 @@ static const bench_race backward_race = {
     .fill = fill_gradient,
     .racers = {run_backward, plain_backward, limit_backward},
 };
-static const bench_race line_race = {
+static const bench_race rel_bias_race = {
     .job_size = sizeof(gradient_job),
     .shape_size = sizeof(gradient_shape),
-    .open = open_line,
+    .open = open_rel_bias,
     .fill = fill_gradient,
-    .racers = {run_line, plain_line, limit_line},
+    .racers = {run_rel_bias, plain_rel_bias, limit_rel_bias},
 };
 
 static void register_shape(const char *call, const bench_race *race, const gradient_shape *shape) {
@@ -164,5 +165,5 @@ void bench_register_gradients(void) {
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         register_shape("posenc_softmax_backward", &backward_race, &shapes[i]);
     for (size_t i = 0; i < 2; i++)
-        register_shape("posenc_rel_bias_backward", &line_race, &shapes[i]);
+        register_shape("posenc_rel_bias_backward", &rel_bias_race, &shapes[i]);
 }

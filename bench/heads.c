@@ -34,7 +34,7 @@ posenc_rope_tensor heads_transfer(const posenc_view *x, const posenc_view *y) {
     return (posenc_rope_tensor){.x = *x, .y = *y, .scale = 1.0f};
 }
 
-/* Channels of a head that have to be read and written: in place, those that are not rotated stay. */
+/* Channels of a head that must be read and written: in place, unrotated channels stay. */
 static int64_t channels_moved(const heads_job *job, const posenc_rope_tensor *task) {
     int rests_stay = task->x.data == task->y.data && task->rotates && task->weight == NULL && task->scale == 1.0f;
     return rests_stay ? job->params.n_rot : job->params.head_dim;

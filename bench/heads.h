@@ -30,14 +30,14 @@ void heads_open(heads_job *job, const posenc_rope_params *params, int64_t n_toke
 posenc_view heads_input(heads_job *job, posenc_dtype type, int64_t n_heads);
 posenc_view heads_output(heads_job *job, posenc_dtype type, int64_t n_heads);
 
-/* Adds a task: its channels to the elements, its bytes, and its output to those that are compared. */
+/* Adds a task: its channels to the elements, its bytes, its output to the compared outputs. */
 void heads_add(heads_job *job, const posenc_rope_tensor *task);
 
-/* A task that rotates x into y, and one that does not. */
+/* Tasks: one rotates x into y, one only copies and scales. */
 posenc_rope_tensor heads_rotation(const posenc_view *x, const posenc_view *y);
 posenc_rope_tensor heads_transfer(const posenc_view *x, const posenc_view *y);
 
-/* Of a race: fill the inputs, the positions and the rows; work through the tasks. */
+/* Calls of a race: fill inputs, positions and rows; work through the tasks. */
 bench_call heads_fill, heads_plain, heads_limit, heads_close;
 
 /* The part of heads_fill that is not the rows. */

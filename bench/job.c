@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all races share once they run: the tiers, memory, input, and what is compared. */
+/* Services for a running race: tiers, memory, inputs, and comparison of outputs. */
 #include "bench.h"
 
 #include <stdio.h>

@@ -41,7 +41,7 @@ static size_t bytes_of(const operand *o) {
 
 /* ---- The race ---- */
 
-/* What is no kernel's, between rows, would not be comparable: it holds canaries, NaN. */
+/* Clears canaries (NaN) in the gaps between rows, which no kernel writes: they could not be compared. */
 static void clear_gaps(operand *o) {
     for (size_t i = 0; i < o->count; i++)
         if (o->lane[i] == NO_LANE)
@@ -110,7 +110,7 @@ static size_t bytes_of_call(const kernel_shape *shape) {
     return bytes;
 }
 
-/* What a unit more takes, in whole panels and columns. Memory that does not grow with n is not counted. */
+/* Bytes that one more unit takes, in whole panels and columns. Memory that does not grow with n is not counted. */
 static size_t bytes_of_unit(kernel_shape shape) {
     shape.n = 2 * POSENC_PANEL;
     size_t more = bytes_of_call(&shape);

@@ -81,8 +81,8 @@ static void report(shim_state *state, racer *racers, const bench_job *job) {
 
 /* ---- Is it the same work? ---- */
 
-/* Of the largest value. Only that the same thing is computed matters here: at long positions the plain loop's float32
- * angles are wrong in the second digit. Unfused calls have ours, but may round twice to bf16. */
+/* Tolerances, of the largest value. They only tell that the same thing is computed: at long positions the plain loop's
+ * float32 angles are wrong in the second digit. Unfused calls have posenc's angles, but may round twice to bf16. */
 #define PLAIN_TOLERANCE 0.1f
 #define UNFUSED_TOLERANCE 0.01f
 
@@ -141,7 +141,7 @@ static void compare_results(const bench_race *race, int which, const char *name,
 
 /* ---- A run ---- */
 
-/* What is done once for all runs of a benchmark. */
+/* Does once for all runs of a benchmark: compares the outputs. */
 static void prepare(bench_entry *entry, bench_job *job) {
     if (job->n_outputs > 0) {
         compare_results(entry->race, BENCH_PLAIN, "the plain loops", PLAIN_TOLERANCE, job);

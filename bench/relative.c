@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "plain.h"
-#include "seen.h"
+#include "visible.h"
 
 enum { REL_DIM = 64, REL_REACH = 32, REL_ROWS = 2 * REL_REACH + 1 };
 
@@ -44,12 +44,12 @@ static void open_shaw(bench_job *base) {
     job->without.scale = 0.125f;
     job->without.mask = posenc_mask_causal();
     job->without.positions.query_start = s->n_k - s->n_q;
-    posenc_rel_index *line = &job->index;
+    posenc_rel_index *index = &job->index;
     bench_check(posenc_rel_bias_range(job->without.mask, job->without.positions.query_start, s->n_q, s->n_k,
-                                      &line->first, &line->n_offsets));
-    line->data = bench_alloc(base, (size_t)line->n_offsets * sizeof *line->data);
+                                      &index->first, &index->n_offsets));
+    index->data = bench_alloc(base, (size_t)index->n_offsets * sizeof *index->data);
     posenc_rel_index_rule rule = posenc_rel_index_shaw(REL_REACH);
-    bench_check(posenc_rel_index_fill(&rule, line));
+    bench_check(posenc_rel_index_fill(&rule, index));
     job->with = job->without;
     job->with.bias.by_query = (posenc_relative){&job->products, &job->index};
 }
@@ -102,7 +102,7 @@ static const bench_race products_race = {
 static void open_softmax(bench_job *base) {
     const shaw_shape *s = base->shape;
     open_shaw(base);
-    base->elements = (double)(s->n_heads * bench_count_seen(&((shaw_job *)base)->without, s->n_q, s->n_k));
+    base->elements = (double)(s->n_heads * bench_count_visible(&((shaw_job *)base)->without, s->n_q, s->n_k));
     base->bytes = sizeof(float) * (base->elements + (double)(s->n_heads * s->n_q * s->n_k));
 }
 

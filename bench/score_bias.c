@@ -2,7 +2,7 @@
 /* posenc_softmax with each bias and mask, against the same call without it: x_alone is what the bias costs. */
 #include <stdio.h>
 
-#include "seen.h"
+#include "visible.h"
 #include "terms.h"
 
 typedef struct bias_job {
@@ -27,7 +27,7 @@ static void open_bias(bench_job *base) {
     terms_open(&job->without, base, s->n_heads, s->n_q, s->n_k);
     terms_open(&job->with, base, s->n_heads, s->n_q, s->n_k);
     s->add(&job->with);
-    base->elements = (double)(s->n_heads * bench_count_seen(&job->with.params, s->n_q, s->n_k));
+    base->elements = (double)(s->n_heads * bench_count_visible(&job->with.params, s->n_q, s->n_k));
     base->bytes = sizeof(float) * (base->elements + (double)(s->n_heads * s->n_q * s->n_k));
 }
 
@@ -51,7 +51,7 @@ static void run_limit(bench_job *base) {
     const float *x = job->x.data;
     float *y = job->y.data;
     for (int64_t row = 0; row < s->n_heads * s->n_q; row++, x += s->n_k, y += s->n_k)
-        bench_copy_seen(base->limits, y, x, bench_seen_by(&job->with.params, row % s->n_q, s->n_k), s->n_k);
+        bench_copy_visible(base->limits, y, x, bench_visible_to(&job->with.params, row % s->n_q, s->n_k), s->n_k);
 }
 
 static const bench_race race = {
@@ -75,7 +75,7 @@ typedef struct score_size {
 
 /* Decode over a cache, then prefill. */
 static const named_term terms[] = {
-    {"alibi", terms_alibi},       {"line", terms_line},         {"t5", terms_t5},
+    {"alibi", terms_alibi},       {"line", terms_rel_bias},     {"t5", terms_t5},
     {"mask_f32", terms_mask_f32}, {"mask_f16", terms_mask_f16}, {"by_query", terms_by_query},
     {"cap", terms_cap},           {"causal", terms_causal},     {"window_512", terms_window_512},
 };

@@ -8,7 +8,7 @@
 #include "peers/worker.h"
 #include "threads.h"
 
-/* What is set once, by the command line. */
+/* Set once, by the command line. */
 static posenc_isa_tier tier;
 static int racer;
 
@@ -30,7 +30,7 @@ static bench_match match(const work *w) {
     return found;
 }
 
-/* What a caller would give one of its threads: some of the tokens, heads or queries. */
+/* Share of one thread: some of the tokens, heads or queries. */
 static work part_of(const work *w, int n_threads) {
     work part = *w;
     if (work_is(w, "rope") || work_is(w, "rows"))
@@ -87,7 +87,7 @@ static const char *open_shared(const work *w, worker_job *opened) {
     return NULL;
 }
 
-/* What the names in the report are made of. */
+/* Finds a racer by its name in reports. */
 static int find_racer(const char *name) {
     static const char *const names[] = {[BENCH_OURS] = "ours", [BENCH_PLAIN] = "plain", [BENCH_LIMIT] = "limit"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)

@@ -8,7 +8,7 @@
 
 #include "bench.h"
 #include "plain.h"
-#include "seen.h"
+#include "visible.h"
 #include "serve.h"
 #include "core/view.h"
 
@@ -19,7 +19,7 @@ typedef struct score_shape {
     int64_t n_heads, n_q, n_k;
     int alibi;
     posenc_mask mask;
-    posenc_masked_output hidden;
+    posenc_masked_output masked;
     posenc_dtype type;
 } score_shape;
 
@@ -81,7 +81,7 @@ static size_t bytes_of(const score_job *job, size_t n) {
 
 /* No mask here hides keys but at the end. */
 static size_t allowed_keys(const score_job *job, int64_t query) {
-    return (size_t)bench_seen_by(&job->params, query, job->shape.n_k).end;
+    return (size_t)bench_visible_to(&job->params, query, job->shape.n_k).end;
 }
 
 static void open_scores(bench_job *base) {
@@ -93,23 +93,23 @@ static void open_scores(bench_job *base) {
     job->params.scale = 0.0883883f;
     job->params.bias.alibi_slopes = s->alibi ? job->slopes : NULL;
     job->params.mask = s->mask;
-    job->params.output.masked = s->hidden;
+    job->params.output.masked = s->masked;
     job->params.positions.query_start = s->n_k - s->n_q;
     job->x = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
     job->y = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
     job->row = bench_floats(base, (size_t)s->n_k);
     job->sums = bench_alloc(base, (size_t)(s->n_q * s->n_heads) * sizeof *job->sums);
     bench_compare(base, job->y.data, s->type, score_count(job));
-    base->elements = (double)(s->n_heads * bench_count_seen(&job->params, s->n_q, s->n_k));
+    base->elements = (double)(s->n_heads * bench_count_visible(&job->params, s->n_q, s->n_k));
 }
 
 /* The limit reads what is allowed and writes everything; as much as it reads if the rest is not touched. */
 static void open_softmax(bench_job *base) {
     open_scores(base);
     const score_job *job = (score_job *)base;
-    size_t seen = (size_t)base->elements,
-           written = job->shape.hidden == POSENC_MASKED_UNTOUCHED ? seen : score_count(job);
-    base->bytes = (double)bytes_of(job, seen + written);
+    size_t visible = (size_t)base->elements,
+           written = job->shape.masked == POSENC_MASKED_UNTOUCHED ? visible : score_count(job);
+    base->bytes = (double)bytes_of(job, visible + written);
 }
 
 /* The limit writes everything. */
@@ -122,7 +122,7 @@ static void open_bias(bench_job *base) {
 static void fill_scores(bench_job *base) {
     const score_job *job = (score_job *)base;
     bench_random_view(&job->x, 16.0f);
-    if (job->shape.hidden == POSENC_MASKED_UNTOUCHED) /* as the layer before has left it */
+    if (job->shape.masked == POSENC_MASKED_UNTOUCHED) /* as the layer before has left it */
         memset(job->y.data, 0, bytes_of(job, score_count(job)));
 }
 
@@ -153,14 +153,14 @@ static void plain_softmax_row(const score_job *job, const void *x, void *y, size
         plain_convert_row(row, POSENC_F32, y, type, n);
 }
 
-/* As many bytes, whatever they mean. */
+/* Copies and fills as many bytes as the row has. */
 static void limit_softmax_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query,
                               float slope) {
     (void)query, (void)slope;
-    int64_t seen = (int64_t)(bytes_of(job, n_allowed) / sizeof(float)),
+    int64_t visible = (int64_t)(bytes_of(job, n_allowed) / sizeof(float)),
             all = (int64_t)(bytes_of(job, (size_t)job->shape.n_k) / sizeof(float));
-    int64_t written = job->shape.hidden == POSENC_MASKED_WRITTEN ? all : seen;
-    bench_copy_seen(job->base.limits, y, x, (bench_seen){0, seen}, written);
+    int64_t written = job->shape.masked == POSENC_MASKED_WRITTEN ? all : visible;
+    bench_copy_visible(job->base.limits, y, x, (bench_visible){0, visible}, written);
 }
 
 static void plain_bias_row(const score_job *job, const void *x, void *y, size_t n_allowed, int64_t query, float slope) {

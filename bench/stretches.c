@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What rows of any length cost memory itself: each begins where the last one ends, mostly across cache lines, and has
- * vectors of its own, the last of them a partial one. The measure of a cliff (report/cliffs.py). */
+/* Cost of rows of any length to memory itself, the measure of a cliff (report/cliffs.py). Each row begins where the
+ * last one ends, mostly across cache lines, and ends with a partial vector. */
 #include "serve.h"
 #include "core/view.h"
 

@@ -28,24 +28,24 @@ void terms_alibi(bench_terms *t) {
     t->params.bias.alibi_slopes = t->slopes;
 }
 
-static void add_line(bench_terms *t) {
-    posenc_rel_bias *line = &t->line;
-    line->n_heads = t->n_heads;
-    line->stride = line->n_offsets;
-    size_t n = (size_t)(line->n_heads * line->stride);
-    line->data = bench_floats(t->job, n);
-    bench_random(line->data, POSENC_F32, n, 4.0f);
-    t->params.bias.relative = line;
+static void add_rel_bias(bench_terms *t) {
+    posenc_rel_bias *rel_bias = &t->rel_bias;
+    rel_bias->n_heads = t->n_heads;
+    rel_bias->stride = rel_bias->n_offsets;
+    size_t n = (size_t)(rel_bias->n_heads * rel_bias->stride);
+    rel_bias->data = bench_floats(t->job, n);
+    bench_random(rel_bias->data, POSENC_F32, n, 4.0f);
+    t->params.bias.relative = rel_bias;
 }
 
-void terms_line(bench_terms *t) {
-    offsets_of(t, &t->line.first, &t->line.n_offsets);
-    add_line(t);
+void terms_rel_bias(bench_terms *t) {
+    offsets_of(t, &t->rel_bias.first, &t->rel_bias.n_offsets);
+    add_rel_bias(t);
 }
 
 void terms_t5(bench_terms *t) {
-    t->line = (posenc_rel_bias){.first = -T5_DISTANCE, .n_offsets = 2 * T5_DISTANCE + 1, .is_clamped = 1};
-    add_line(t);
+    t->rel_bias = (posenc_rel_bias){.first = -T5_DISTANCE, .n_offsets = 2 * T5_DISTANCE + 1, .is_clamped = 1};
+    add_rel_bias(t);
 }
 
 static void add_mask(bench_terms *t, posenc_dtype type) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc_score_params can say beyond a scale, with the memory that it takes: biases, masks, relative terms. Races
- * of softmax and of attention give them to a call. */
+/* Biases, masks and relative terms of posenc_score_params, with their memory, for races of softmax and attention. */
 #ifndef POSENC_BENCH_TERMS_H
 #define POSENC_BENCH_TERMS_H
 
@@ -15,7 +14,7 @@ typedef struct bench_terms {
     bench_job *job;
     int64_t n_heads, n_q, n_k;
     float slopes[MAX_HEADS];
-    posenc_rel_bias line;
+    posenc_rel_bias rel_bias;
     posenc_rel_index index;
     posenc_view bias, by_query, by_key;
 } bench_terms;
@@ -23,10 +22,10 @@ typedef struct bench_terms {
 /* A scale, and queries that are the last of the keys. */
 void terms_open(bench_terms *t, bench_job *job, int64_t n_heads, int64_t n_q, int64_t n_k);
 
-/* Each adds one thing; those that go by offset, for what mask there is. */
+/* Adds one term. Terms by offset cover the offsets that the mask leaves. */
 typedef void terms_add(bench_terms *t);
 
-terms_add terms_alibi, terms_line;
+terms_add terms_alibi, terms_rel_bias;
 terms_add terms_t5;                       /* constant beyond its max_distance */
 terms_add terms_mask_f32, terms_mask_f16; /* ggml's: one for all heads */
 terms_add terms_cap, terms_causal, terms_window_256, terms_window_512;

@@ -1,9 +1,9 @@
-# What all of the library is compiled with, as in meson.build: posenc_compile(), and the flags of hardening.
+# Compile flags of the library, as in meson.build: posenc_compile(), and the flags of hardening.
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
 include(CheckLinkerFlag)
 
-# posenc_supported(VARIABLE FLAG...): those that the compiler knows
+# posenc_supported(VARIABLE FLAG...): sets VARIABLE to the flags that the compiler knows
 function(posenc_supported variable)
   set(supported)
   foreach(flag IN LISTS ARGN)
@@ -54,7 +54,7 @@ if(rearranges OR NOT POSENC_IS_AS_WRITTEN)
     "Given: '${given}'")
 endif()
 
-# ---- Hardening, as distributions have it. What the builder says of one of these flags is left to the builder ----
+# ---- Hardening, as distributions have it. A builder's own setting of a flag wins ----
 
 set(posenc_hardening)
 set(posenc_hardening_link)

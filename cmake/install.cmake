@@ -1,4 +1,4 @@
-# What `meson install` installs of the library, in the same places.
+# Installs the library as `meson install` does, in the same places.
 include(GNUInstallDirs)
 
 install(TARGETS ${posenc_libraries}

@@ -9,7 +9,7 @@ set(flags_avx512 -mavx512f -mavx512bw -mavx512dq -mavx512vl ${flags_avx2})
 set(flags_neon)
 posenc_supported(flags_scalar ${flags_scalar})
 
-# Those of some CPUs of a tier, which make its kernels of quantised rows faster: each with its flag.
+# Features of some CPUs of a tier, for its kernels of quantised rows: each with its flag.
 set(features_avx2 vnni=-mavxvnni)
 set(features_avx512 vnni=-mavx512vnni)
 set(features_neon dotprod=-march=armv8.2-a+dotprod i8mm=-march=armv8.2-a+dotprod+i8mm)

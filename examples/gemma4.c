@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Two kinds of layers, as Gemma 4 has them: five with a window, whose rope has base 10000, then one that sees all, with
- * wider and fewer heads of keys, base 1e6, and a rope that rotates a quarter of the pairs only. Heads of Q and K are
+ * wider and fewer KV heads, base 1e6, and a rope that rotates a quarter of the pairs only. Heads of Q and K are
  * normalised with trained weights, heads of V without, in the call that rotates. Scores are not scaled. The index of a
  * layer decides its kind. Both kinds share their loops.
  *

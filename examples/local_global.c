@@ -12,7 +12,7 @@
 enum { DIM = 32, TOKENS = 48, BLOCK = 8 };
 
 static float x[TOKENS * DIM], out[TOKENS * DIM], probabilities[TOKENS * TOKENS];
-static uint8_t seen[TOKENS * TOKENS];
+static uint8_t visible[TOKENS * TOKENS];
 
 static void check(posenc_status status) {
     if (status != POSENC_OK) {
@@ -39,7 +39,7 @@ static void encode(void) {
     posenc_encoding_free(pe);
 }
 
-static int is_seen(int i, int j) {
+static int is_visible(int i, int j) {
     return j <= i && (j / BLOCK == i / BLOCK || j % BLOCK == 0);
 }
 
@@ -47,8 +47,8 @@ int main(void) {
     encode();
     for (int i = 0; i < TOKENS; i++)
         for (int j = 0; j < TOKENS; j++)
-            seen[i * TOKENS + j] = (uint8_t)is_seen(i, j);
-    posenc_bool_mask mask = {seen, {1, TOKENS, 0, 0}, POSENC_KEEP};
+            visible[i * TOKENS + j] = (uint8_t)is_visible(i, j);
+    posenc_bool_mask mask = {visible, {1, TOKENS, 0, 0}, POSENC_KEEP};
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 0.1767767f;
     params.mask = posenc_mask_causal();

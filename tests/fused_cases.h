@@ -66,8 +66,8 @@ static inline void fused_tie(random_state *random, double c, int n_bits, int lea
     *b = ldexp(random_below(random, 2) ? hair - 1.0 : 1.0 - hair, half - half / 2);
 }
 
-/* Of five rounds one draws the addend by itself, one cancels the product, two come within some units of it, and one
- * is a tie. */
+/* Draws operands in rounds of five: one draws the addend by itself, one cancels the product, two come within some units
+ * of it, and one is a tie. */
 static inline void fused_doubles(random_state *random, int round, double *a, double *b, double *c) {
     *a = fused_double(random);
     *b = fused_double(random);

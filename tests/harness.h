@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of kernels and of the vector layer share: cmocka around the cases of check/case.h, and tiers.
+/* Shared by tests of kernels and of the vector layer: cmocka around the cases of check/case.h, and tiers.
  *
  * Environment:
  *   POSENC_TEST_SEED=n           draws the numbers that a run printed at its start

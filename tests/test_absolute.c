@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the rows of absolute encodings hold, against plain double references written from FORMULAS, and the properties
+/* Rows of absolute encodings against plain double references written from FORMULAS, and the properties
  * that it names: A.3, A.6, A.13-A.19, A.22, A.23; E.1, E.2; seeded numbers. */
 #include "truth.h"
 #include "truth_view.h"
@@ -169,7 +169,7 @@ static void test_fourier(void **state) {
             truth_ok(posenc_encoding_apply(e, &at, NULL, NULL, &own, posenc_range_all()));
             truth_same_bits(drawn, row, (size_t)(2 * params.n_features), "drawn or given");
             for (int64_t i = 0; i < params.n_features; i++) {
-                double turns = 0.0; /* each product is exact, and so is what is left of it without its whole turns */
+                double turns = 0.0; /* each product is exact, and so is its fraction of a turn */
                 for (int a = 0; a < params.n_coords; a++) {
                     double product = (double)matrix[i * params.n_coords + a] * (double)p[a];
                     turns += product - rint(product);
@@ -400,7 +400,7 @@ static void test_gate_gradient(void **state) {
 
 /* ---- Seeded numbers ---- */
 
-/* Of the numbers that splitmix64 turns into bits, the one that it turns into `bits`. */
+/* Number that splitmix64 maps to `bits`. */
 static uint64_t before_mixing(uint64_t bits) {
     uint64_t z = bits ^ bits >> 31 ^ bits >> 62;
     z *= 0x319642b2d24d8ec3u; /* times 0x94d049bb133111eb: 1 */

@@ -27,8 +27,8 @@ static void check_attention(const posenc_score_params *params, const posenc_view
                         s += (double)truth_get(q, c, h, i, b) * (double)truth_get(k, c, h / group, j, b);
                     s = (double)params->scale * s -
                         (params->bias.alibi_slopes ? (double)params->bias.alibi_slopes[h] * distance : 0.0);
-                    int is_seen = params->mask.after < 0 || j <= params->positions.query_start + i;
-                    weights[j] = is_seen ? exp(s) : 0.0; /* scores are small */
+                    int is_visible = params->mask.after < 0 || j <= params->positions.query_start + i;
+                    weights[j] = is_visible ? exp(s) : 0.0; /* scores are small */
                     sum += weights[j];
                 }
                 for (int64_t j = 0; j < n_k; j++)
@@ -201,7 +201,7 @@ static void test_local_global(void **state) {
 }
 
 /* A key that is not seen does not count, whatever its row of v holds. */
-static void test_hidden_nan(void **state) {
+static void test_masked_nan(void **state) {
     (void)state;
     float q = 1.0f, k[2] = {0.5f, 2.0f}, v[2] = {3.0f, NAN}, out, p[2];
     posenc_view queries = posenc_view_dense(&q, POSENC_F32, 1, 1, 1, 1), result = queries;
@@ -219,7 +219,7 @@ static void test_hidden_nan(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_hybrid),       truth_test(test_permutation), truth_test(test_nope),
-        truth_test(test_local_global), truth_test(test_hidden_nan),
+        truth_test(test_local_global), truth_test(test_masked_nan),
     };
     return truth_run(tests);
 }

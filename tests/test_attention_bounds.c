@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What attention.h promises of its errors, where that is hardest to keep: logits too large for float32, roundings that
+/* Error bounds of attention.h where they are hardest to keep: logits too large for float32, roundings that
  * all go one way, values next to the ends of float32. One query of one head, against sums in double. */
 #include "truth.h"
 
@@ -95,7 +95,7 @@ static exact_row solve(const row *r) {
     return x;
 }
 
-/* ---- What is promised ---- */
+/* ---- Promised bounds ---- */
 
 static double promised_of_largest(int64_t n) {
     return 4e-6 + 6e-8 * (double)(n < 512 ? n : 512) + 6e-11 * (double)n;
@@ -342,7 +342,7 @@ static void test_range_of_values(void **state) {
     }
     double want, got = mean_of(1e37f, 40, 0, 0, &want);
     assert_true(isinf(got) && fabs(want - 1e37) < 1e32);
-    /* What is infinite becomes NaN when a larger logit multiplies it by 0. */
+    /* An infinite sum becomes NaN when a larger logit multiplies it by 0. */
     row r = outweighed(0.0f, 1e37f, 600);
     many_keys[599] = 100.0f;
     assert_true(isnan(attend(&r).out));

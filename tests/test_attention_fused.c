@@ -51,7 +51,7 @@ static void test_against_reference(void **state) {
 
 /* ---- Against plain double ---- */
 
-/* One row of attention, with nothing of the library's: what is seen, and its logit, by their definitions. */
+/* One row of attention, with nothing of the library's: visible keys, and their logits, by their definitions. */
 typedef struct plain_row {
     double sum, lse, out[POSENC_MAX_HEAD_DIM];
     double beyond; /* mean, by weight, of what |slope offset| exceeds 16 by */
@@ -237,7 +237,7 @@ static void test_same_bits(void **state) {
 
 static const char canary[16] = "behind the work";
 
-/* Of one head, with the parameters as they stand: the reference's values on every tier. */
+/* Checks one head, with the parameters as given, against the reference on every tier. */
 static void compare_with_reference(const posenc_score_params *params, int64_t n_q, int64_t n_k) {
     enum { DIM = 8 };
     truth_tensor x = truth_tensor_dense(DIM, 1, n_q, 1), keys = truth_tensor_dense(DIM, 1, n_k, 1);
@@ -259,7 +259,7 @@ static void compare_with_reference(const posenc_score_params *params, int64_t n_
         truth_tensor_free(all[i]);
 }
 
-/* As many queries as units have pairs, whatever that is, and one more or less. */
+/* Queries around the number of pairs of a work unit, whatever that is. */
 static void test_whole_units(void **state) {
     (void)state;
     static const int64_t counts[] = {63, 64, 65, 95, 96, 97, 127, 128, 129, 191, 192, 193, 256};
@@ -295,7 +295,7 @@ static void test_no_keys(void **state) {
     }
 }
 
-/* A block of keys whose exponentials all come to 0 beside those of another: it made NaN of rows that see keys. */
+/* A key block whose exponentials are all 0 beside another block's: it made NaN of rows that see keys. */
 static void test_nothing_in_a_block(void **state) {
     (void)state;
     const float slope = 0.5f;
@@ -310,7 +310,7 @@ static void test_nothing_in_a_block(void **state) {
 }
 
 /* There are no scores to leave alone. */
-static void test_hidden_means_nothing(void **state) {
+static void test_masked_means_nothing(void **state) {
     (void)state;
     for (int round = 0; round < 20; round++) {
         open_attention(1 + truth_below(150));
@@ -339,7 +339,7 @@ static void test_hole_in_a_later_block(void **state) {
     compare_with_reference(&params, 300, 1200);
 }
 
-/* What lies out of sight for good is not looked at: NaN there changes nothing. */
+/* Keys that no query sees are not read: NaN there changes nothing. */
 static void test_out_of_sight(void **state) {
     (void)state;
     for (int round = 0; round < 70; round++) {
@@ -354,10 +354,10 @@ static void test_out_of_sight(void **state) {
         attend(&clean.view);
         for (int64_t b = 0; b < s.n_batch; b++)
             for (int64_t j = 0; j < s.n_k; j++) {
-                int is_seen = 0;
+                int is_visible = 0;
                 for (int64_t i = 0; i < s.n_q; i++)
-                    is_seen |= scene_sees(&s, j, i, 0, b);
-                for (int64_t h = 0; h < k.view.ne[1] && !is_seen; h++) {
+                    is_visible |= scene_sees(&s, j, i, 0, b);
+                for (int64_t h = 0; h < k.view.ne[1] && !is_visible; h++) {
                     posenc_view nan_k = k.view, nan_v = v.view,
                                 nan = posenc_view_dense(&(float){NAN}, POSENC_F32, 1, 1, 1, 1);
                     for (int64_t c = 0; c < k.view.ne[0]; c++) {
@@ -379,8 +379,8 @@ static void test_out_of_sight(void **state) {
     }
 }
 
-/* What a key of value 2^100 gives beside one of logit 0 and value 0; all others are far below both. */
-static float seen_beside_zero(float logit, size_t at, size_t zero) {
+/* Result for a key of value 2^100 beside a key of logit 0 and value 0; all other keys are far below both. */
+static float visible_beside_zero(float logit, size_t at, size_t zero) {
     enum { N_K = 600 };
     float query = 1.0f, keys[N_K], values[N_K] = {0}, result;
     for (size_t j = 0; j < N_K; j++)
@@ -406,8 +406,8 @@ static float seen_beside_zero(float logit, size_t at, size_t zero) {
 static void test_least_weight(void **state) {
     (void)state;
     for (size_t zero = 40; zero < 600; zero += 550) {
-        assert_true(fabsf(seen_beside_zero(-69.3f, 7, zero) - 1.0148f) < 1e-3f);
-        assert_true(seen_beside_zero(-69.32f, 7, zero) == 0.0f);
+        assert_true(fabsf(visible_beside_zero(-69.3f, 7, zero) - 1.0148f) < 1e-3f);
+        assert_true(visible_beside_zero(-69.32f, 7, zero) == 0.0f);
     }
 }
 
@@ -420,7 +420,7 @@ int main(void) {
         truth_test(test_out_of_sight),
         truth_test(test_nothing_in_a_block),
         truth_test(test_hole_in_a_later_block),
-        truth_test(test_hidden_means_nothing),
+        truth_test(test_masked_means_nothing),
         truth_test(test_whole_units),
         truth_test(test_no_keys),
         truth_test(test_least_weight),

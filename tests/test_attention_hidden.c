@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keys hidden by a bias of -inf at either end of a query's row are out of sight (attention.h): nothing there matters,
- * and the bits are those of bounds. */
+/* Keys masked by a bias of -inf at either end of a query's row are not read (attention.h): the result is bit-identical
+ * to that of bounds. */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "truth_view.h"
 
@@ -108,10 +108,10 @@ static void test_nothing_there_matters(void **state) {
             open_call();
             attend(&q.view, &want.view);
             for (int64_t j = 0; j < n_k; j++) {
-                int is_seen = 0;
+                int is_visible = 0;
                 for (int64_t i = 0; i < n_q; i++)
-                    is_seen |= first[i] <= j && j < end[i];
-                for (int64_t c = 0; c < DIM * KV_HEADS && !is_seen; c++) {
+                    is_visible |= first[i] <= j && j < end[i];
+                for (int64_t c = 0; c < DIM * KV_HEADS && !is_visible; c++) {
                     set(&k.view, c % DIM, c / DIM, j, NAN);
                     set(&v.view, c % DIM, c / DIM, j, NAN);
                 }
@@ -122,7 +122,7 @@ static void test_nothing_there_matters(void **state) {
         }
 }
 
-/* Times a slope that is not positive, -inf is NaN or inf, and no key is out of sight. */
+/* Times a slope that is not positive, -inf is NaN or inf, and no key is masked. */
 static void test_slopes(void **state) {
     (void)state;
     static const float slopes[HEADS] = {0.5f, 0.0f, -1.0f, 2.0f};
@@ -180,7 +180,7 @@ static void test_nothing_in_the_hole(void **state) {
 }
 
 /* A bias of -inf hides the keys behind the hole too, whatever it has in the hole. */
-static void test_hidden_behind_the_hole(void **state) {
+static void test_masked_behind_the_hole(void **state) {
     (void)state;
     static float keys[WIDTH * HOLE_KEYS], values[WIDTH * HOLE_KEYS], hiding[HOLE_KEYS];
     posenc_view row = posenc_view_dense(hiding, POSENC_F32, HOLE_KEYS, 1, 1, 1);
@@ -199,7 +199,7 @@ static void test_hidden_behind_the_hole(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_same_as_bounds),      truth_test(test_nothing_there_matters),  truth_test(test_slopes),
-        truth_test(test_nothing_in_the_hole), truth_test(test_hidden_behind_the_hole),
+        truth_test(test_nothing_in_the_hole), truth_test(test_masked_behind_the_hole),
     };
     return truth_run(tests);
 }

@@ -15,7 +15,7 @@ enum {
     MOST_DIM = 128,
     MOST_KEYS = 4700,
     KEYS_EXACT = 128, /* the first ones */
-    MOST_Q = 20,      /* 40 that share a head of keys: a unit of few, or of many */
+    MOST_Q = 20,      /* 40 that share a KV head: a unit of few, or of many */
     HEADS = 4,
     KV_HEADS = 2
 };
@@ -99,7 +99,7 @@ static void check_rows(double allowed, double *worst, long long *n) {
         }
 }
 
-/* What the header promises of random numbers. window: keys that a query sees, none of them the first; 0: all. */
+/* Checks the header's bounds for random numbers. window: keys that a query sees, none of them the first; 0: all. */
 static void check_random(const char *what, int rounds, int64_t n_k, int64_t window, double allowed) {
     double worst = 0.0;
     long long n = 0;
@@ -308,7 +308,7 @@ static void test_same_bits(void **state) {
 }
 
 /* Queries that see none of the second 512 keys, and others that see 50 of them, each with a head of its own. */
-static void test_block_unseen_by_some(void **state) {
+static void test_block_masked_for_some(void **state) {
     (void)state;
     enum { DIM = BLOCK, QUERIES = 64, KEYS = 512 + 50 };
     open_call(POSENC_Q8_0, POSENC_Q8_0, DIM, 1, KEYS);
@@ -369,8 +369,8 @@ static void test_extremes(void **state) {
     }
 }
 
-/* What no query sees may hold anything, and a query of NaN makes NaN of its own row alone. */
-static void test_not_seen(void **state) {
+/* Keys that no query sees may hold anything, and a query of NaN makes NaN of its own row alone. */
+static void test_masked_values(void **state) {
     (void)state;
     for (int tier = -1; truth_next_tier(&tier);) {
         open_call(POSENC_Q8_0, POSENC_Q8_0, 64, 5, 170);
@@ -394,8 +394,8 @@ static void test_not_seen(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_random),     truth_test(test_outliers),  truth_test(test_small_queries),
-        truth_test(test_which_keys), truth_test(test_same_bits), truth_test(test_block_unseen_by_some),
-        truth_test(test_no_blocks),  truth_test(test_extremes),  truth_test(test_not_seen),
+        truth_test(test_which_keys), truth_test(test_same_bits), truth_test(test_block_masked_for_some),
+        truth_test(test_no_blocks),  truth_test(test_extremes),  truth_test(test_masked_values),
     };
     return truth_run(tests);
 }

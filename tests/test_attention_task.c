@@ -156,7 +156,7 @@ static posenc_attention_state new_result(posenc_dtype type, truth_tensor *to, tr
     return (posenc_attention_state){to->view, to_lse->view};
 }
 
-/* What every part has, drawn anew; the sinks are for one of them. */
+/* Draws parameters that all partial calls share. Returns the sinks, which are for one of them. */
 static const float *draw_common(void) {
     posenc_score_params plain = POSENC_SCORE_DEFAULTS;
     plain.scale = s.params.scale;
@@ -168,7 +168,7 @@ static const float *draw_common(void) {
     return truth_below(2) ? s.sinks : NULL;
 }
 
-/* Half an ulp of the type below LARGEST_V: by how much storing a part may change it. That of float32 is in the 8e-6. */
+/* Half an ulp of the type below LARGEST_V: by how much storing a state may change it. float32's is in the 8e-6. */
 static double rounding_of(posenc_dtype type) {
     static const double of[] = {[POSENC_F32] = 0.0, [POSENC_F16] = 0x1p-11, [POSENC_BF16] = 0x1p-8};
     return of[type];
@@ -197,7 +197,7 @@ static void check_merged(const posenc_attention_state *r, int64_t c, int64_t h, 
             assert_true(got_lse == lses[n] && got == values[n]);
             return;
         }
-    /* From the parts as they are stored. exp and the difference before it leave at most 2.6 of 2^-24 to the result, the
+    /* Computed from the stored states. exp and the difference before it leave at most 2.6 of 2^-24 to the result, the
      * sum, the division, the product and the fma one each. */
     double value_a = (double)values[PART_A], value_b = (double)values[PART_B];
     double max = (double)fmaxf(lses[PART_A], lses[PART_B]);
@@ -288,7 +288,7 @@ static void test_merge_rows(void **state) {
 
 /* ---- RoPE applied to K on load, pages ---- */
 
-/* What a call is given: a rotation, pages, or both. */
+/* Additions to a call: a rotation, pages, or both. */
 typedef struct variant {
     posenc_rope *rope;
     posenc_rope_table table;

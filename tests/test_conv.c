@@ -176,7 +176,7 @@ static void test_bits_of_gradients(void **state) {
     posenc_conv_free(conv);
 }
 
-/* Of nothing but zeros, exactly nothing. */
+/* Gradients of zeros are exactly 0. */
 static void test_gradients_of_nothing(void **state) {
     (void)state;
     enum { CHANNELS = 3, TOKENS = 5, KERNEL = 3 };

@@ -13,7 +13,7 @@
 #include "core/cpu.h"
 #include "kernels/kernels.h"
 
-/* ---- What was chosen at load time: the first tests, before anything is forced ---- */
+/* ---- Choice at load time: the first tests, before a tier is forced ---- */
 
 static posenc_isa_tier best_supported(void) {
     if (posenc_isa_supported(POSENC_ISA_AVX512))
@@ -108,7 +108,7 @@ static void test_select(void **state) {
 
 /* ---- The decision, on machines made up ---- */
 
-/* What the manuals ask for; written out again, so that a slip in cpu.c shows. */
+/* Features by the manuals; written out again, so that a slip in cpu.c shows. */
 static const posenc_cpuid avx2_machine = {
     .leaf1_ecx = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29, /* FMA, OSXSAVE, AVX, F16C */
     .leaf7_ebx = 1u << 5,                                   /* AVX2 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where rows go, the same for every encoding: written, added, gated, in every type, in and out of place, in ranges of
- * rows, into views of any strides; and what coordinates may be. What the rows hold is for test_absolute.c. */
+/* Destinations of rows, the same for every encoding: written, added, gated, in every type, in and out of place, in
+ * ranges of rows, into views of any strides; and what coordinates may be. test_absolute.c checks their numbers. */
 #include "truth.h"
 #include "truth_half.h"
 #include "truth_view.h"
@@ -100,7 +100,7 @@ static posenc_encoding *encoding_of(int kind, int64_t dim) {
     }
 }
 
-/* ---- What is asked of one ---- */
+/* ---- Calls on one encoding ---- */
 
 static int64_t table_positions(int32_t *positions, int64_t n) {
     int64_t p = truth_below(N_TABLE);
@@ -148,7 +148,7 @@ static truth_tensor expected_rows(const setting *s) {
     return rows;
 }
 
-/* What x + gate * E must be, in float32. Rows and columns that are 0 by definition are told by their E, which is 0
+/* x + gate * E in float32. Rows and columns that are 0 by definition are told by their E, which is 0
  * there: then x is left as it is, which a sum with 0 does too, but for -0 and NaN, which these tests do not feed. */
 static float wanted(const truth_tensor *rows, const posenc_view *gate, float x, int64_t i, int64_t t, int64_t b,
                     int has_x) {
@@ -271,8 +271,8 @@ static void test_types_of_coordinates(void **state) {
     }
 }
 
-/* Sines and cosines half a row apart, at positions between integers, in more columns than are made at once: those that
- * a part does not have belong to the next. In f16 they are made beside each other, in place of float32 far apart. */
+/* Sines and cosines half a row apart, at positions between integers, in more columns than are made at once: columns
+ * behind a part belong to the next. In f16 they are made beside each other, in place of float32 far apart. */
 static void test_parts_of_real_rows(void **state) {
     (void)state;
     enum { N = 50 };
@@ -413,7 +413,7 @@ static void test_large_modulo(void **state) {
     }
 }
 
-/* As many fields as an encoding has, each the sum of as many terms as there may be. */
+/* The most fields that an encoding may have, each the sum of the most terms. */
 static void test_most_fields(void **state) {
     (void)state;
     enum { FIELDS = 32, WIDTH = 2, DIM = FIELDS * WIDTH };

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- What truth_errors.h declares ---- */
+/* ---- Declared in truth_errors.h ---- */
 
 _Alignas(64) float arena[ARENA];
 static unsigned char expected[sizeof arena];
@@ -357,12 +357,12 @@ int main(void) {
         ROWS(test_scores),
         ROWS(test_score_positions),
         ROWS(test_score_masks),
-        ROWS(test_score_lines),
+        ROWS(test_score_rel_bias),
         ROWS(test_score_relative),
         ROWS(test_relative_views),
         ROWS(test_relative_rules),
         ROWS(test_relative_tables),
-        ROWS(test_relative_lines),
+        ROWS(test_rel_index_use),
         ROWS(test_fire_params),
         ROWS(test_cope_params),
         ROWS(test_attention_params),
@@ -373,8 +373,8 @@ int main(void) {
         ROWS(test_analysis_of_rows),
         ROWS(test_analysis_of_frequencies),
         ROWS(test_costs),
-        ROWS(test_lines),
-        ROWS(test_line_parameters),
+        ROWS(test_rel_bias),
+        ROWS(test_rel_bias_parameters),
         ROWS(test_kerple),
         ROWS(test_sandwich),
         ROWS(test_bias_tables),

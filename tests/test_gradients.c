@@ -203,7 +203,7 @@ static void test_range(void **state) {
 
 enum { N = 9 };
 
-/* sum dp_j p_j(s), in double; forbidden keys are those that the library gives 0. */
+/* sum dp_j p_j(s), in double; masked keys are keys to which the library gives 0. */
 static double loss(const posenc_score_params *params, const double *s, const double *bias, double sink, const float *dp,
                    const float *p) {
     double max = sink, sum, total = 0.0, l[N];
@@ -262,7 +262,7 @@ static void test_differences(void **state) {
 
 /* ---- Edges ---- */
 
-/* What stands at keys without a probability does not matter; nothing is denormal; NaN spoils its row and no other. */
+/* Numbers at keys without a probability do not matter; nothing is denormal; NaN spoils its row and no other. */
 static void test_edges(void **state) {
     (void)state;
     enum { KEYS = 70 };
@@ -327,16 +327,16 @@ static int64_t offset_of(const posenc_score_params *params, int64_t i, int64_t j
 
 /* The sum for one offset of the line, or what its end takes, in the order that is promised. */
 static float sum_of(const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t end,
-                    const posenc_rel_bias *line, int64_t offset) {
-    int64_t last = line->first + line->n_offsets - 1;
+                    const posenc_rel_bias *rel_bias, int64_t offset) {
+    int64_t last = rel_bias->first + rel_bias->n_offsets - 1;
     double sum = 0.0;
     for (int64_t b = 0; b < ds->ne[3]; b++)
         for (int64_t h = head; h < end; h++)
             for (int64_t i = 0; i < ds->ne[1]; i++)
                 for (int64_t j = 0; j < ds->ne[0]; j++) {
                     int64_t o = offset_of(params, i, j, b);
-                    if (line->is_clamped)
-                        o = o < line->first ? line->first : o > last ? last : o;
+                    if (rel_bias->is_clamped)
+                        o = o < rel_bias->first ? rel_bias->first : o > last ? last : o;
                     if (o == offset)
                         sum += (double)*truth_at(ds, j, i, h, b);
                 }
@@ -351,7 +351,7 @@ static void make_order_matter(truth_tensor *x) {
     truth_mark(x);
 }
 
-static void test_line(void **state) {
+static void test_rel_bias(void **state) {
     (void)state;
     enum { MOST_HEADS = 12 }; /* more than rows go together */
     for (int round = 0; round < 4000; round++) {
@@ -384,13 +384,13 @@ static void test_line(void **state) {
         int extended = (int)truth_below(2);
         int64_t first = is_small ? truth_below(12) - 8 : truth_below(80) - 60;
         int64_t n_offsets = extended + truth_below(is_small ? 6 : 80);
-        posenc_rel_bias line = {data, first, n_offsets, ne[2], shared ? 0 : 90, extended};
-        truth_ok(posenc_rel_bias_backward(&params, &ds.view, &line));
+        posenc_rel_bias rel_bias = {data, first, n_offsets, ne[2], shared ? 0 : 90, extended};
+        truth_ok(posenc_rel_bias_backward(&params, &ds.view, &rel_bias));
         for (int64_t h = 0; h < (shared ? 1 : ne[2]); h++)
-            for (int64_t t = 0; t < line.n_offsets; t++) {
-                float want = sum_of(&params, &ds.view, h, shared ? ne[2] : h + 1, &line, line.first + t);
+            for (int64_t t = 0; t < rel_bias.n_offsets; t++) {
+                float want = sum_of(&params, &ds.view, h, shared ? ne[2] : h + 1, &rel_bias, rel_bias.first + t);
                 truth_same_bits(data + h * 90 + t, &want, 1, "head %lld, offset %lld", (long long)h,
-                                (long long)(line.first + t));
+                                (long long)(rel_bias.first + t));
             }
         truth_nothing_changed(&ds, "ds");
         truth_tensor_free(&ds);
@@ -398,7 +398,7 @@ static void test_line(void **state) {
 }
 
 /* Longer than a block of sums, and in parts. */
-static void test_long_line(void **state) {
+static void test_long_rel_bias(void **state) {
     (void)state;
     enum { KEYS = 9000, QUERIES = 7 };
     float *ds = malloc(KEYS * QUERIES * sizeof(float)), *whole = malloc(2 * KEYS * sizeof(float));
@@ -409,20 +409,20 @@ static void test_long_line(void **state) {
     params.mask = posenc_mask_none();
     params.positions.query_start = 100;
     posenc_view view = posenc_view_dense(ds, POSENC_F32, KEYS, QUERIES, 1, 1);
-    posenc_rel_bias line = {whole, -(100 + QUERIES - 1), KEYS + QUERIES - 1, 1, 2 * KEYS, 0};
-    truth_ok(posenc_rel_bias_backward(&params, &view, &line));
-    for (int64_t t = 0; t < line.n_offsets; t++) {
+    posenc_rel_bias rel_bias = {whole, -(100 + QUERIES - 1), KEYS + QUERIES - 1, 1, 2 * KEYS, 0};
+    truth_ok(posenc_rel_bias_backward(&params, &view, &rel_bias));
+    for (int64_t t = 0; t < rel_bias.n_offsets; t++) {
         double sum = 0.0;
         for (int64_t i = 0; i < QUERIES; i++) {
-            int64_t j = line.first + t + 100 + i;
+            int64_t j = rel_bias.first + t + 100 + i;
             sum += j >= 0 && j < KEYS ? (double)ds[i * KEYS + j] : 0.0;
         }
         float want = (float)sum;
-        truth_same_bits(whole + t, &want, 1, "offset %lld", (long long)(line.first + t));
+        truth_same_bits(whole + t, &want, 1, "offset %lld", (long long)(rel_bias.first + t));
     }
     for (int round = 0; round < 20; round++) {
         int64_t skip = truth_below(KEYS), n = truth_below(KEYS - skip);
-        posenc_rel_bias shard = {part, line.first + skip, n, 1, n, 0};
+        posenc_rel_bias shard = {part, rel_bias.first + skip, n, 1, n, 0};
         truth_ok(posenc_rel_bias_backward(&params, &view, &shard));
         truth_same_bits(part, whole + skip, (size_t)n, "part from %lld", (long long)skip);
         if (n < 2)
@@ -432,7 +432,7 @@ static void test_long_line(void **state) {
         truth_same_bits(part + 1, whole + skip + 1, (size_t)n - 2, "inside an extended line from %lld",
                         (long long)skip);
         double sums[2] = {0.0, 0.0};
-        for (int64_t t = 0; t < line.n_offsets; t++)
+        for (int64_t t = 0; t < rel_bias.n_offsets; t++)
             sums[t > skip] += t <= skip || t >= skip + n - 1 ? (double)whole[t] : 0.0;
         truth_close((double)part[0], sums[0], 1e-2, "lower end");
         truth_close((double)part[n - 1], sums[1], 1e-2, "upper end");
@@ -442,28 +442,28 @@ static void test_long_line(void **state) {
     free(part);
 }
 
-/* ---- What lines are made of ---- */
+/* ---- Parameters of relative biases ---- */
 
 static void test_table(void **state) {
     (void)state;
     enum { ROWS = 5000, OFFSETS = 6000, HEADS = 3 };
-    static float line_data[HEADS * OFFSETS], table_data[ROWS * HEADS];
+    static float rel_bias_data[HEADS * OFFSETS], table_data[ROWS * HEADS];
     static int32_t rows[OFFSETS + 10];
     for (int round = 0; round < 20; round++) {
         int64_t n_rows = round % 2 ? ROWS : 1 + truth_below(40), n = truth_below(OFFSETS + 1);
         float scale = round % 3 ? 1.0f : -0.3f;
-        truth_fill(line_data, HEADS * OFFSETS);
-        posenc_rel_bias line = {line_data, -500, n, HEADS, OFFSETS, 0};
+        truth_fill(rel_bias_data, HEADS * OFFSETS);
+        posenc_rel_bias rel_bias = {rel_bias_data, -500, n, HEADS, OFFSETS, 0};
         posenc_rel_index index = {rows, -507, OFFSETS + 10, n_rows};
         for (int i = 0; i < OFFSETS + 10; i++)
             rows[i] = (int32_t)truth_below(n_rows);
         posenc_bias_table table = {table_data, n_rows, HEADS, round % 2 ? HEADS : 1, round % 2 ? 1 : n_rows};
-        truth_ok(posenc_bias_table_backward(&index, &line, scale, &table));
+        truth_ok(posenc_bias_table_backward(&index, &rel_bias, scale, &table));
         for (int k = 0; k < 200; k++) {
             int64_t row = truth_below(n_rows), h = truth_below(HEADS);
             double sum = 0.0;
             for (int64_t t = 0; t < n; t++)
-                sum += rows[t + 7] == row ? (double)line_data[h * OFFSETS + t] : 0.0;
+                sum += rows[t + 7] == row ? (double)rel_bias_data[h * OFFSETS + t] : 0.0;
             float want = (float)((double)scale * sum);
             truth_same_bits(&table_data[row * table.row_stride + h * table.head_stride], &want, 1, "row %lld",
                             (long long)row);
@@ -476,7 +476,7 @@ static void test_parameters(void **state) {
     enum { OFFSETS = 400, HEADS = 6 };
     for (int round = 0; round < 50; round++) {
         float g[HEADS * OFFSETS], dslopes[HEADS], dp[HEADS], da[HEADS], p[HEADS], a[HEADS];
-        posenc_rel_bias line = {g, truth_below(600) - 500, truth_below(OFFSETS + 1), HEADS, OFFSETS, 0};
+        posenc_rel_bias rel_bias = {g, truth_below(600) - 500, truth_below(OFFSETS + 1), HEADS, OFFSETS, 0};
         truth_fill(g, HEADS * OFFSETS);
         if (round % 10 == 9)
             memset(g, 0, sizeof g); /* of nothing, exactly nothing */
@@ -487,14 +487,14 @@ static void test_parameters(void **state) {
         int is_log = round % 2;
         posenc_clamped clamped = round % 4 < 2 ? POSENC_CLAMPED_PASSES : POSENC_CLAMPED_STOPS;
         posenc_kerple kerple = {is_log ? POSENC_KERPLE_LOG : POSENC_KERPLE_POWER, p, a, 0.01f};
-        truth_ok(posenc_alibi_backward(&line, dslopes));
-        truth_ok(posenc_kerple_backward(&kerple, clamped, &line, dp, da));
+        truth_ok(posenc_alibi_backward(&rel_bias, dslopes));
+        truth_ok(posenc_kerple_backward(&kerple, clamped, &rel_bias, dp, da));
         for (int h = 0; h < HEADS; h++) {
             double by_slope = 0.0, by_p = 0.0, by_a = 0.0, size = 0.0;
             double pc = fmin(fmax((double)p[h], (double)0.01f), is_log ? 1e9 : 2.0),
                    ac = fmax((double)a[h], (double)0.01f);
-            for (int64_t t = 0; t < line.n_offsets; t++) {
-                double d = fabs((double)(line.first + t)), of_o = (double)g[h * OFFSETS + t];
+            for (int64_t t = 0; t < rel_bias.n_offsets; t++) {
+                double d = fabs((double)(rel_bias.first + t)), of_o = (double)g[h * OFFSETS + t];
                 by_slope -= of_o * d;
                 double to_p = is_log ? log1p(ac * d) : d > 0.0 ? ac * pow(d, pc) * log(d) : 0.0;
                 double to_a = is_log ? pc * d / (1.0 + ac * d) : pow(d, pc) * (d > 0.0);
@@ -522,8 +522,8 @@ static void test_ends_of_clamps(void **state) {
     const float a[HEADS] = {low, nextafterf(low, 0.0f), 1.0f, 0x1p20f};
     float g[HEADS] = {1.0f, 1.0f, 1.0f, 1.0f}, dp[HEADS], da[HEADS];
     const posenc_kerple kerple = {POSENC_KERPLE_POWER, p, a, low};
-    const posenc_rel_bias line = {g, 3, 1, HEADS, 1, 0};
-    truth_ok(posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &line, dp, da));
+    const posenc_rel_bias rel_bias = {g, 3, 1, HEADS, 1, 0};
+    truth_ok(posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &rel_bias, dp, da));
     for (int h = 0; h < HEADS; h++) {
         assert_true((dp[h] == 0.0f) == (h % 2 == 1));
         assert_true((da[h] == 0.0f) == (h == 1));
@@ -557,7 +557,7 @@ static void test_sinks(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_formula), truth_test(test_long_rows),  truth_test(test_differences),
-        truth_test(test_edges),   truth_test(test_line),       truth_test(test_long_line),
+        truth_test(test_edges),   truth_test(test_rel_bias),   truth_test(test_long_rel_bias),
         truth_test(test_table),   truth_test(test_parameters), truth_test(test_ends_of_clamps),
         truth_test(test_sinks),   truth_test(test_range),
     };

@@ -43,7 +43,7 @@ static void setting_free(setting *s) {
     free(s->bias);
 }
 
-/* Of tap u, from channel i of a group to channel c of the tensor. */
+/* Weight of tap u, from channel i of a group to channel c of the tensor. */
 static float weight(const setting *s, int64_t u, int64_t i, int64_t c) {
     return s->weights[(u * s->width + i) * s->params.n_channels + c];
 }
@@ -189,7 +189,7 @@ static void test_published_kernel(void **state) {
     }
 }
 
-/* What a token does not reach, other groups among it, does not matter, NaN or not. */
+/* Tokens out of reach, and other groups, do not matter, NaN or not. */
 static void test_reach(void **state) {
     (void)state;
     enum { TOKENS = 30, AT = 15, WIDTH = 3, KERNEL = 8 };

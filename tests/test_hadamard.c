@@ -119,7 +119,7 @@ static void test_inverse_and_products(void **state) {
         }
 }
 
-/* What it is for: one large channel in Q4_0. */
+/* Purpose of the transform: one large channel in Q4_0. */
 static void test_outliers(void **state) {
     (void)state;
     enum { DIM = 128, TOKENS = 32 };

@@ -128,7 +128,7 @@ static posenc_status make_learned(void **object) {
     return posenc_learned_create(&table, &lookup, (posenc_encoding **)object);
 }
 
-/* Of two parts; memory does not run out while these are made. */
+/* Makes an encoding of two parts; memory does not run out while the parts are made. */
 static posenc_status make_of_parts(int is_sum, void **object) {
     posenc_encoding *e[2];
     int left = n_left;

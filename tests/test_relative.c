@@ -45,13 +45,13 @@ static void check_rule(posenc_rel_index_rule rule, int64_t (*row)(int64_t offset
     enum { N = 3000 };
     static int32_t data[N];
     int64_t n = rule.is_strict ? rule.n_rows : N;
-    posenc_rel_index line = {data, rule.is_strict ? -(n / 2) : -N / 2, n < N ? n : N, -1};
-    truth_ok(posenc_rel_index_fill(&rule, &line));
-    assert_int_equal(line.n_rows, rule.n_rows);
-    for (int64_t o = 0; o < line.n_offsets; o++)
-        if (data[o] != row(line.first + o, a, b))
+    posenc_rel_index index = {data, rule.is_strict ? -(n / 2) : -N / 2, n < N ? n : N, -1};
+    truth_ok(posenc_rel_index_fill(&rule, &index));
+    assert_int_equal(index.n_rows, rule.n_rows);
+    for (int64_t o = 0; o < index.n_offsets; o++)
+        if (data[o] != row(index.first + o, a, b))
             fail_msg("%s(%lld, %lld): offset %lld has row %d", what, (long long)a, (long long)b,
-                     (long long)(line.first + o), (int)data[o]);
+                     (long long)(index.first + o), (int)data[o]);
 }
 
 static int64_t shaw(int64_t o, int64_t k, int64_t b) {
@@ -114,13 +114,13 @@ static void test_strict_buckets(void **state) {
     enum { FIRST = -2000, N = 4001, ROWS = 2 * 256 };
     static int32_t data[N];
     posenc_rel_index_rule rule = posenc_rel_index_deberta_log(256, 512);
-    posenc_rel_index line = {data, FIRST, N, ROWS};
+    posenc_rel_index index = {data, FIRST, N, ROWS};
     rule.is_strict = 1;
-    truth_ok(posenc_rel_index_fill(&rule, &line));
+    truth_ok(posenc_rel_index_fill(&rule, &index));
     for (int64_t t = 0; t < N; t++)
         assert_int_equal(data[t], deberta_log(FIRST + t, 256, 512));
     rule.zero = 0;
-    assert_int_equal(posenc_rel_index_fill(&rule, &line), POSENC_ERR_OFFSETS);
+    assert_int_equal(posenc_rel_index_fill(&rule, &index), POSENC_ERR_OFFSETS);
 }
 
 /* ---- Products ---- */
@@ -178,7 +178,7 @@ static void test_products(void **state) {
 
 typedef enum scheme { SHAW, KEY_QUERY, TRANSFORMER_XL, DEBERTA, DEBERTA_PAPER, N_SCHEMES } scheme;
 
-/* What a call needs, and its share of the logit in double. */
+/* Arguments of a call, and its share of the logit in double. */
 typedef struct scene {
     truth_shape shape;
     scheme kind;
@@ -270,7 +270,7 @@ static void check_scene(const scene *s) {
             for (int64_t i = 0; i < t->n_q; i++) {
                 double max = -INFINITY, sum = 0.0;
                 for (int64_t j = 0; j < t->n_k; j++) {
-                    l[j] = truth_is_seen(t, i, j) ? reference_logit(s, j, i, h, b) : -INFINITY;
+                    l[j] = truth_is_visible(t, i, j) ? reference_logit(s, j, i, h, b) : -INFINITY;
                     max = fmax(max, l[j]);
                 }
                 for (int64_t j = 0; j < t->n_k; j++)
@@ -305,7 +305,7 @@ static void check_values(const truth_shape *t, const truth_tensor *p, const trut
     TRUTH_EACH(&z->view, c, h, i, b) {
         double want = (double)truth_was(z, c, h, i, b), size = fabs(want);
         for (int64_t j = 0; j < t->n_k; j++)
-            if (truth_is_seen(t, i, j)) {
+            if (truth_is_visible(t, i, j)) {
                 double value = (double)truth_get(&table->view, c, table->view.ne[1] == 1 ? 0 : h, truth_row(t, i, j),
                                                  table->view.ne[3] == 1 ? 0 : b);
                 want += (double)truth_get(&p->view, j, i, h, b) * value;
@@ -326,7 +326,7 @@ static void test_values(void **state) {
                                                     : posenc_rel_index_deberta_log(16, 40));
             truth_tensor p = truth_numbers(POSENC_F32, 1.0, t.n_k, t.n_q, t.n_heads, t.n_batch);
             TRUTH_EACH(&p.view, j, i, h, b)
-            if (!truth_is_seen(&t, i, j))
+            if (!truth_is_visible(&t, i, j))
                 *truth_at(&p.view, j, i, h, b) = 0.0f;
             truth_tensor table = truth_numbers(random_type(), 2.0, t.dim, truth_below(2) ? 1 : t.n_heads, t.rule.n_rows,
                                                truth_below(2) ? 1 : t.n_batch);
@@ -409,7 +409,7 @@ static void test_shifts(void **state) {
     }
 }
 
-/* ---- What no unmasked key meets ---- */
+/* ---- Entries that only masked keys meet ---- */
 
 /* Entries of an index that only masked keys meet may hold anything: products are not read by them, and end here before
  * memory that must not be read. In logits of one query, whose window begins within a group of keys, by numbers and by

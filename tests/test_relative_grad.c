@@ -10,7 +10,7 @@
 static truth_tensor gradient(const truth_shape *t) {
     truth_tensor ds = truth_numbers(POSENC_F32, 1.0, t->n_k, t->n_q, t->n_heads, t->n_batch);
     TRUTH_EACH(&ds.view, j, i, h, b)
-    if (!truth_is_seen(t, i, j))
+    if (!truth_is_visible(t, i, j))
         *truth_at(&ds.view, j, i, h, b) = 0.0f;
     return ds;
 }
@@ -20,7 +20,7 @@ static truth_tensor zeros(int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3) {
 }
 
 static float ds_at(const truth_tensor *ds, const truth_shape *t, int64_t j, int64_t i, int64_t h, int64_t b) {
-    return truth_is_seen(t, i, j) ? truth_get(&ds->view, j, i, h, b) : 0.0f;
+    return truth_is_visible(t, i, j) ? truth_get(&ds->view, j, i, h, b) : 0.0f;
 }
 
 /* The element of a sum of `terms` terms of `size` altogether. */
@@ -34,7 +34,7 @@ static void close_sum(const truth_tensor *got, int64_t c, int64_t h, int64_t i, 
 #define EACH_PAIR(t, i, j)                                                                                             \
     for (int64_t i = 0; i < (t)->n_q; i++)                                                                             \
         for (int64_t j = 0; j < (t)->n_k; j++)                                                                         \
-            if (truth_is_seen(t, i, j))
+            if (truth_is_visible(t, i, j))
 
 static int64_t head_of(const posenc_view *v, int64_t h) {
     return v->ne[1] == 1 ? 0 : h;
@@ -47,7 +47,7 @@ static void check_shaw(const truth_shape *t, const truth_tensor *ds, const truth
     TRUTH_EACH(&dq->view, c, h, i, b) {
         double want = 0.0, size = 0.0;
         for (int64_t j = 0; j < t->n_k; j++)
-            if (truth_is_seen(t, i, j)) {
+            if (truth_is_visible(t, i, j)) {
                 double term = scale * (double)ds_at(ds, t, j, i, h, b) *
                               (double)truth_get(&table->view, c, head_of(&table->view, h), truth_row(t, i, j), 0);
                 want += term;
@@ -215,7 +215,7 @@ static void check_adjoint(const truth_shape *t, const truth_tensor *ds, int by_k
     *term = (posenc_relative){&p.view, &t->index};
     truth_ok(posenc_logits(&params, NULL, &s.view, posenc_range_all()));
     TRUTH_EACH(&s.view, j, i, h, b)
-    if (!truth_is_seen(t, i, j))
+    if (!truth_is_visible(t, i, j))
         *truth_at(&s.view, j, i, h, b) = 0.0f;
     posenc_status (*sums)(const posenc_rel_index *, posenc_mask, int64_t, const posenc_view *, const posenc_view *,
                           posenc_range) = by_key ? posenc_relative_sums_by_key : posenc_relative_sums_by_query;

@@ -197,7 +197,8 @@ static void test_what_stays(void **state) {
     truth_tensor_free(&larger);
 }
 
-/* Where an old row is met exactly, its neighbours do not count, NaN or not: their weights were some 1e-16. */
+/* A position that meets an old row exactly takes nothing of its neighbours, NaN or not: their weights were some
+ * 1e-16. */
 static void test_row_met(void **state) {
     (void)state;
     static const struct { int64_t n_in, n_out; } met[] = {{2, 98}, {2, 206}, {2, 214}, {206, 154}, {100003, 3}};

@@ -14,7 +14,7 @@ static const posenc_axes_kind with_axes[] = {POSENC_AXES_MROPE,  POSENC_AXES_IMR
                                              POSENC_AXES_ERNIE,  POSENC_AXES_ALTERNATE, POSENC_AXES_LIST};
 enum { N_KINDS = sizeof with_axes / sizeof with_axes[0] };
 
-/* What the lists of the parameters point to. */
+/* Memory of the parameters' lists. */
 typedef struct lists {
     double theta[POSENC_MAX_AXES_ROT / 2];
     int32_t axes[POSENC_MAX_AXES_ROT / 2];

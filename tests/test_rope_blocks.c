@@ -33,7 +33,7 @@ static void convert(const void *x, posenc_dtype x_type, posenc_dtype type, void 
     posenc_rope_free(rope);
 }
 
-/* What the header promises of what is read. */
+/* Checks the header's bound for values that are read. */
 static void check_error(const float *x, const unsigned char *row, int64_t i, posenc_dtype type) {
     double largest = 0.0, most = truth_block_most(type), got = truth_read_block(row, i, type);
     for (int64_t k = i / TRUTH_BLOCK * TRUTH_BLOCK; k < (i / TRUTH_BLOCK + 1) * TRUTH_BLOCK; k++) {
@@ -439,7 +439,7 @@ static void test_quantised_input(void **state) {
     }
 }
 
-/* Any bytes: scales that are infinite, NaN, denormal or 0, integers beyond those that quantising writes. */
+/* Any bytes: scales that are infinite, NaN, denormal or 0, integers that quantising never writes. */
 static void test_dequantise(void **state) {
     (void)state;
     enum { HEADS = 3, MOST_CHANNELS = 2112 };

@@ -226,7 +226,7 @@ static void test_names(void **state) {
     SETS("mistral3.rope.scaling.yarn_log_multiplier", 0.5, scaling.mscale, 1);
 }
 
-/* What a file's attention factors make of the magnitude, in whatever order they stand; llama.cpp's rule. */
+/* Magnitude of a file's attention factors, in any order; llama.cpp's rule. */
 static void test_attention_factors(void **state) {
     (void)state;
     static const struct {

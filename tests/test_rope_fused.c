@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc_rope_apply_tensors is for: packed QKV, the norm of Q and K, a cache for K and V,
+/* Uses of posenc_rope_apply_tensors: packed QKV, the norm of Q and K, a cache for K and V,
  * the softmax scale; each against the plain calls or a reference in double. test_rope_tasks.c tries every combination.
  */
 #include "truth_half.h"
@@ -248,7 +248,7 @@ static void test_scale(void **state) {
     for (int tier = -1; truth_next_tier(&tier);)
         for (int round = 0; round < 60; round++) {
             posenc_rope_params params = truth_rope_random(TRUTH_MAGNITUDE | TRUTH_DEINTERLEAVE);
-            if (round % 10 == 0) /* more pairs than are turned at a time, and channels beside them */
+            if (round % 10 == 0) /* more pairs than are rotated at a time, and channels beside them */
                 params = truth_rope_params(POSENC_ROPE_INTERLEAVED, 640, 600, 9);
             posenc_rope *rope = truth_rope_new(&params);
             int64_t ne[4] = {params.head_dim, 3, 4, 1};

@@ -9,7 +9,7 @@
 
 /* ---- Positions ---- */
 
-/* Where an angle engine that knows integers goes wrong: halves, far ones, next to integers, denormals. */
+/* Positions at which an angle engine for integers goes wrong: halves, far ones, next to integers, denormals. */
 static const double special[] = {0.5,
                                  -0.5,
                                  15.5,
@@ -41,7 +41,7 @@ static const double special[] = {0.5,
                                  -0.0};
 enum { N_SPECIAL = sizeof special / sizeof special[0] };
 
-/* Of any size; now and then an integer, or the position before with its fraction and one more. */
+/* Draws a position of any size; now and then an integer, or the position before with its fraction and one more. */
 static double real_position(double before) {
     double p = truth_log_uniform(1e-3, 0x1p31) * (truth_below(2) ? 1.0 : -1.0);
     switch (truth_below(6)) {
@@ -263,7 +263,7 @@ static void test_integers_of_every_type(void **state) {
         }
 }
 
-/* Where a cosine or sine is next to 0, so that its last bits show which way it was made. */
+/* Integers whose cosine or sine is next to 0: its last bits show how it was computed. */
 static void test_integers_near_zeros(void **state) {
     (void)state;
     enum { N_PAIRS = 24 };

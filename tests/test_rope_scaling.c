@@ -320,7 +320,7 @@ static void test_yarn_ends(void **state) {
     posenc_rope_free(before);
 }
 
-/* Both ends of YaRN's ramp at one place, not truncated: it is 0.001 pairs wide. What lies within is shared out. */
+/* Both ends of YaRN's ramp at one place, not truncated: it is 0.001 pairs wide. Pairs within it are interpolated. */
 static void test_yarn_narrowest_ramp(void **state) {
     (void)state;
     enum { N_ROT = 64, PAIR = 10 };

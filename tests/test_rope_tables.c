@@ -53,7 +53,7 @@ static float *sine(const posenc_rope_table *table, int64_t t, int64_t i) {
     return table->sin + t * table->row_stride + i * table->step;
 }
 
-/* What lies between the rows is as it was. */
+/* Checks that the bytes between rows are unchanged. */
 static void check_gaps(memory *m, int64_t n_pairs, int64_t n_tokens) {
     for (int64_t t = 0; t < n_tokens; t++)
         for (int64_t i = 0; i < n_pairs; i++) {
@@ -177,7 +177,7 @@ static void test_imported_tables(void **state) {
         }
 }
 
-/* Where xPos' growth underflows, cosines and sines are zeros of either sign, the same on every tier. */
+/* If xPos' growth underflows, cosines and sines are zeros of either sign, the same on every tier. */
 static void test_signs_of_zeros(void **state) {
     (void)state;
     enum { TOKENS = 400 };

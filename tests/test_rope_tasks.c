@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* posenc_rope_apply_tensors: any set of tasks against each element computed alone, in float32 as in rope.h; one call
- * against many; splits; cosines from a table. What the pieces are for is in test_rope_fused.c. */
+ * against many; splits; cosines from a table. test_rope_fused.c shows the uses of the pieces. */
 #include "truth_half.h"
 #include "truth_rope.h"
 #include "truth_view.h"
@@ -116,7 +116,7 @@ static void reset_outputs(task_set *s) {
         truth_reset(&s->memory[i].y);
 }
 
-/* ---- What each element should be ---- */
+/* ---- Expected elements ---- */
 
 /* Row of y that token t goes to. */
 static int64_t row_of(const posenc_rope_tensor *task, int64_t t) {
@@ -329,7 +329,7 @@ static void spoil_row(const posenc_rope_tensor *task, task_memory *m, int64_t n_
         m->rows64[t] = row * (truth_below(2) ? 1 : (int64_t)1 << 32);
 }
 
-/* Whatever else a set asks for, and wherever the range lies, nothing is written. */
+/* Nothing is written, for any other settings and any place of the range. */
 static void test_rows_outside(void **state) {
     (void)state;
     int n = 0;

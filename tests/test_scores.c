@@ -34,7 +34,7 @@ static double reference_row(const scene *s, int64_t i, int64_t h, int64_t b, int
 
 static long long n_values, n_empty;
 
-/* What storing the value costs. */
+/* Error of storing the value. */
 static double rounding(posenc_dtype type, double value) {
     return type == POSENC_F32 ? 0.0 : type == POSENC_F16 ? fmax(fabs(value) * 0x1p-11, 0x1p-25) : fabs(value) * 0x1p-8;
 }
@@ -269,7 +269,7 @@ static int is_untouched(const scene *bounds, int64_t j, int64_t i, int64_t b) {
     return 1;
 }
 
-/* Where a group has no key within the bounds stands what stood there, elsewhere what the plain call writes. */
+/* Checks that groups without a key within the bounds are unchanged, and that others are the plain call's. */
 static long long check_untouched(const scene *bounds, const truth_tensor *plain, const truth_tensor *got) {
     long long n = 0;
     TRUTH_EACH(&got->view, j, i, h, b) {

@@ -54,7 +54,7 @@ static void free_encoding(encoding *e) {
     posenc_encoding_free(e->pe);
 }
 
-/* What stands in a column: the sine or cosine of a frequency, or 0 by definition. */
+/* Content of a column: the sine or cosine of a frequency, or 0 by definition. */
 typedef enum kind { SINE, COSINE, ZERO } kind;
 
 static kind column_kind(const posenc_sinusoidal_params *p, int64_t column, int64_t *frequency) {

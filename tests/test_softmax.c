@@ -92,7 +92,7 @@ static double check_row(const float *y, int64_t n, const reference *r, const cha
 
 static double worst_relative; /* in parts of what is allowed */
 
-/* Relative to each probability, from the logits in float32. What is below FLT_MIN may be 0. */
+/* Relative to each probability, from the logits in float32. Probabilities below FLT_MIN may be 0. */
 static void check_relative(const float *x, const float *y, int64_t n, const posenc_score_params *params, float slope,
                            int64_t position) {
     int64_t n_allowed = count_allowed(n, params, position);
@@ -325,7 +325,7 @@ static void check_edges(int64_t n) {
 }
 
 /* Keys that bytes or positions hide stay 0 beside a NaN, as those beyond a bound do: they became NaN. */
-static void test_hidden_beside_nan(void **state) {
+static void test_masked_beside_nan(void **state) {
     (void)state;
     enum { N = 70, NANS = 3 };
     float x[N], y[N];
@@ -337,12 +337,12 @@ static void test_hidden_beside_nan(void **state) {
             int64_t n = 1 + truth_below(N);
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
             params.mask = posenc_mask_none();
-            int by_position = round % 2, seen[N];
+            int by_position = round % 2, visible[N];
             for (int64_t j = 0; j < n; j++) {
                 x[j] = 0.5f;
                 keep[j] = (uint8_t)truth_below(2);
                 k_pos[j] = (int32_t)truth_below(80);
-                seen[j] = by_position ? k_pos[j] <= q_pos : keep[j];
+                visible[j] = by_position ? k_pos[j] <= q_pos : keep[j];
             }
             int64_t bad = truth_below(n);
             x[bad] = round % 3 ? NAN : INFINITY;
@@ -355,7 +355,7 @@ static void test_hidden_beside_nan(void **state) {
             }
             run_row(x, y, n, params);
             for (int64_t j = 0; j < n; j++)
-                assert_true(seen[j] ? isnan(y[j]) == seen[bad] : y[j] == 0.0f);
+                assert_true(visible[j] ? isnan(y[j]) == visible[bad] : y[j] == 0.0f);
         }
 }
 
@@ -533,7 +533,7 @@ int main(void) {
         truth_test(test_edges),
         truth_test(test_flush),
         truth_test(test_row_ranges),
-        truth_test(test_hidden_beside_nan),
+        truth_test(test_masked_beside_nan),
         truth_test(test_wrong_logits),
         truth_test(test_minus_zero_slope),
         truth_test(test_empty_part),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much stack a call takes (posenc.h): each from a thread whose stack is painted before. The calls are those of
+/* Stack that calls take (posenc.h): each from a thread whose stack is painted before. The calls are those of
  * truth_stack_*.c; a public function that is no set-up and has none there is a failure. */
 #include "truth_stack.h"
 
@@ -20,7 +20,7 @@ posenc_view dense(float *data, int64_t n1, int64_t n2) {
 static const struct {
     const stack_call *calls;
     const size_t *n;
-} groups[] = {{encoding_calls, &n_encoding_calls}, {line_calls, &n_line_calls}, {score_calls, &n_score_calls}};
+} groups[] = {{encoding_calls, &n_encoding_calls}, {rel_bias_calls, &n_rel_bias_calls}, {score_calls, &n_score_calls}};
 enum { GROUPS = sizeof groups / sizeof groups[0] };
 
 /* ---- The stack ---- */
@@ -72,7 +72,7 @@ static void test_stack(void **state) {
     for (int32_t i = 0; i < 4 * KEYS; i++)
         positions[i] = i % KEYS;
     set_up_encodings();
-    set_up_lines();
+    set_up_rel_bias();
     set_up_scores();
     for (int tier = -1; truth_next_tier(&tier);) {
         size_t least = stack_of(nothing);

@@ -110,7 +110,7 @@ static void test_hash(void **state) {
         assert_true(check_hash(ids[k], &kernels) == check_hash(ids[k], &posenc_kernels_scalar));
 }
 
-/* What posenc-check --amx-order says. */
+/* Runs the check of posenc-check --amx-order. */
 static void test_order(void **state) {
     (void)state;
     if (!can_run())
@@ -133,7 +133,7 @@ enum {
     N_CALLS = 20
 };
 
-/* What one call of each kernel reads; results beside. */
+/* Operands and results of one call of each kernel. */
 typedef struct operands {
     uint16_t bf16[ROWS * 2 * DIM];
     uint32_t words[DIM / 2 * PANELS];
@@ -225,7 +225,7 @@ static const posenc_kernels tiles_alone = {
     .multiply_pairs = TILED(multiply_pairs), .dot_quants = TILED(dot_quants), .attend_quants = TILED(attend_quants)};
 static volatile sig_atomic_t n_signals, n_wrong;
 
-/* What a handler does between two instructions of a kernel: the same kernels, with the tiles in their first state, as
+/* Body of a handler between two instructions of a kernel: the same kernels, with the tiles in their first state, as
  * the system gives them to it; the interrupted ones come back behind it. */
 static void compute_aside(void) {
     emulated_tiles interrupted = emulated_amx;

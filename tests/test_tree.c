@@ -177,7 +177,7 @@ static void test_attention(void **state) {
 
 /* ---- The largest, positions, errors ---- */
 
-/* As many tokens as may be, a chain: causal. */
+/* The largest tree, a chain: causal. */
 static void test_largest(void **state) {
     (void)state;
     enum { N = POSENC_MAX_TREE };

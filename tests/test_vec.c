@@ -269,7 +269,7 @@ static void test_integers(void **state) {
     }
 }
 
-/* Of VF floats between guards, by strides of any sign and indices that stay inside. */
+/* Picks of VF floats between guards, by strides of any sign and indices that stay inside. */
 static void expect_picked(const float *p, const floats *b) {
     for (int stride = -2; stride <= 2; stride++) {
         ints index, from;

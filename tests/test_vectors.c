@@ -3,7 +3,7 @@
  * through the public API, on every tier; the other test_vectors_*.c have the rest of A, B, C, D and E,
  * test_rope_scaling_vectors.c the scalings.
  *
- * No case is left out. Of some only a part is compared here and the rest elsewhere: A.6's matrix by its first columns
+ * No case is left out. Some are compared here in part, and elsewhere as a whole: A.6's matrix by its first columns
  * (all of it in test_vectors_absolute.c), C.3's "one_row" (test_vectors_bias.c), the outputs P V of C.4 and C.32
  * (test_vectors_relative.c).
  */
@@ -162,8 +162,8 @@ static int check_c26(const example *e) {
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
     params.cap = (float)value(e, "softcap");
-    posenc_rel_bias line = {bias, 0, n, 1, n, 0};
-    params.bias.relative = &line;
+    posenc_rel_bias rel_bias = {bias, 0, n, 1, n, 0};
+    params.bias.relative = &rel_bias;
     posenc_view masks = posenc_view_dense(mask, POSENC_F32, n, 1, 1, 1);
     params.bias.tensor = &masks;
     params.output.fully_masked = is(e, "policy", "uniform") ? POSENC_FULLY_MASKED_UNIFORM

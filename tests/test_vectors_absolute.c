@@ -142,7 +142,7 @@ static int check_a07(const example *e) {
     return match(e, x, 0, (int)(n * dim));
 }
 
-/* What parts give, side by side or summed; the parts are freed. */
+/* Encoding of parts side by side or summed; the parts are freed. */
 static posenc_encoding *joined(posenc_part *parts, int n_parts, int is_sum) {
     posenc_encoding *made;
     truth_ok((is_sum ? posenc_encoding_sum : posenc_encoding_concat)(parts, n_parts, &made));

@@ -11,21 +11,21 @@ enum { MAX_OFFSETS = 256 };
 /* ---- Lines ---- */
 
 /* A line of n_heads heads over offsets first .. -first. */
-static posenc_rel_bias symmetric_line(float *data, int64_t first, int64_t n_heads) {
+static posenc_rel_bias symmetric_rel_bias(float *data, int64_t first, int64_t n_heads) {
     return (posenc_rel_bias){data, first, 1 - 2 * first, n_heads, 1 - 2 * first, 0};
 }
 
 /* The bias [n_heads][n_q][n_k] that the softmax path makes of a line. */
-static int match_line(const example *e, const posenc_rel_bias *line, int first) {
+static int match_rel_bias(const example *e, const posenc_rel_bias *rel_bias, int first) {
     float bias[MAX_VALUES];
     int64_t n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.bias.relative = line;
+    params.bias.relative = rel_bias;
     params.positions.query_start = (int64_t)value(e, "q_offset");
-    posenc_view y = posenc_view_dense(bias, POSENC_F32, n_k, n_q, line->n_heads, 1);
+    posenc_view y = posenc_view_dense(bias, POSENC_F32, n_k, n_q, rel_bias->n_heads, 1);
     truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
-    return match(e, bias, first, (int)(n_q * n_k * line->n_heads));
+    return match(e, bias, first, (int)(n_q * n_k * rel_bias->n_heads));
 }
 
 /* Both parts: the matrix from a line, and the row. */
@@ -53,11 +53,11 @@ static int check_c03(const example *e) {
     float slopes[MAX_POSITIONS], data[MAX_VALUES], row[MAX_VALUES];
     int64_t n_heads = (int64_t)value(e, "n_heads"), n_q = (int64_t)value(e, "n_q"), n_k = (int64_t)value(e, "n_k");
     truth_ok(posenc_alibi_slopes(n_heads, 8.0, slopes));
-    posenc_rel_bias line = symmetric_line(data, -20, n_heads);
-    truth_ok(posenc_rel_bias_alibi(slopes, &line));
+    posenc_rel_bias rel_bias = symmetric_rel_bias(data, -20, n_heads);
+    truth_ok(posenc_rel_bias_alibi(slopes, &rel_bias));
     if (is(e, "form", "causal"))
-        truth_ok(posenc_rel_bias_mask(posenc_mask_causal(), &line));
-    int n = match_line(e, &line, 0);
+        truth_ok(posenc_rel_bias_mask(posenc_mask_causal(), &rel_bias));
+    int n = match_rel_bias(e, &rel_bias, 0);
     posenc_view bias = posenc_view_dense(row, POSENC_F32, n_k, 1, n_heads, 1);
     truth_ok(posenc_alibi_row(slopes, POSENC_ALIBI_ROW_FROM_FIRST, NULL, &bias));
     return n + match(e, row, (int)(n_heads * n_q * n_k), (int)(n_heads * n_k));
@@ -89,12 +89,12 @@ static int check_c06(const example *e) {
     posenc_t5_params t5 = t5_of(e);
     int64_t n_heads = width(e, "table");
     floats(e, "table", table);
-    posenc_rel_bias line = symmetric_line(data, -10, n_heads);
-    posenc_rel_index index = {buckets, line.first, line.n_offsets, t5.num_buckets};
+    posenc_rel_bias rel_bias = symmetric_rel_bias(data, -10, n_heads);
+    posenc_rel_index index = {buckets, rel_bias.first, rel_bias.n_offsets, t5.num_buckets};
     posenc_bias_table by_bucket = {table, t5.num_buckets, n_heads, n_heads, 1};
     truth_ok(posenc_rel_index_t5(&t5, &index));
-    truth_ok(posenc_rel_bias_gather(&index, &by_bucket, 1.0f, &line));
-    return match_line(e, &line, 0);
+    truth_ok(posenc_rel_bias_gather(&index, &by_bucket, 1.0f, &rel_bias));
+    return match_rel_bias(e, &rel_bias, 0);
 }
 
 /* This table is [head][offset]. */
@@ -102,19 +102,19 @@ static int check_c10(const example *e) {
     float table[MAX_VALUES], data[MAX_VALUES];
     int32_t rows[MAX_OFFSETS];
     int64_t k = (int64_t)value(e, "k_max"), n_rows = 2 * k + 1, n_heads = floats(e, "table", table) / n_rows;
-    posenc_rel_bias line = symmetric_line(data, -10, n_heads);
-    posenc_rel_index index = {rows, line.first, line.n_offsets, n_rows};
+    posenc_rel_bias rel_bias = symmetric_rel_bias(data, -10, n_heads);
+    posenc_rel_index index = {rows, rel_bias.first, rel_bias.n_offsets, n_rows};
     posenc_bias_table by_head = {table, n_rows, n_heads, 1, n_rows};
     truth_ok(posenc_rel_index_clipped(k, &index));
-    truth_ok(posenc_rel_bias_gather(&index, &by_head, 1.0f, &line));
-    return match_line(e, &line, 0);
+    truth_ok(posenc_rel_bias_gather(&index, &by_head, 1.0f, &rel_bias));
+    return match_rel_bias(e, &rel_bias, 0);
 }
 
 static int check_c16(const example *e) {
     float kernel[MAX_VALUES], sigma = (float)value(e, "sigma"), p = (float)value(e, "p"), a = (float)value(e, "a");
-    float log_line[MAX_OFFSETS], power_line[MAX_OFFSETS], rbf_line[2 * MAX_OFFSETS];
+    float log_rel_bias[MAX_OFFSETS], power_rel_bias[MAX_OFFSETS], rbf_rel_bias[2 * MAX_OFFSETS];
     int64_t n = (int64_t)value(e, "L");
-    posenc_rel_bias rbf = symmetric_line(rbf_line, 1 - n, 1), by_distance = {log_line, 0, n, 1, n, 0};
+    posenc_rel_bias rbf = symmetric_rel_bias(rbf_rel_bias, 1 - n, 1), by_distance = {log_rel_bias, 0, n, 1, n, 0};
     truth_ok(posenc_rel_bias_rbf(&sigma, &rbf));
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
@@ -125,10 +125,10 @@ static int check_c16(const example *e) {
     posenc_kerple kerple = {POSENC_KERPLE_LOG, &p, &a, (float)value(e, "eps")};
     truth_ok(posenc_rel_bias_kerple(&kerple, &by_distance));
     kerple.kind = POSENC_KERPLE_POWER;
-    by_distance.data = power_line;
+    by_distance.data = power_rel_bias;
     truth_ok(posenc_rel_bias_kerple(&kerple, &by_distance));
-    return match(e, kernel, 0, (int)(n * n)) + match(e, log_line, (int)(n * n), (int)n) +
-           match(e, power_line, (int)(n * n + n), (int)n);
+    return match(e, kernel, 0, (int)(n * n)) + match(e, log_rel_bias, (int)(n * n), (int)n) +
+           match(e, power_rel_bias, (int)(n * n + n), (int)n);
 }
 
 static int check_c18(const example *e) {
@@ -137,11 +137,11 @@ static int check_c18(const example *e) {
     int n = floats(e, "distances", distances), n_heads = (int)value(e, "n_heads");
     for (int t = 0; t < n; t++) {
         float backwards[MAX_POSITIONS], forwards[MAX_POSITIONS];
-        posenc_rel_bias line = {backwards, -(int64_t)distances[t], 1, n_heads, 1, 0};
-        truth_ok(posenc_rel_bias_sandwich(&sandwich, &line));
-        line.first = -line.first;
-        line.data = forwards;
-        truth_ok(posenc_rel_bias_sandwich(&sandwich, &line));
+        posenc_rel_bias rel_bias = {backwards, -(int64_t)distances[t], 1, n_heads, 1, 0};
+        truth_ok(posenc_rel_bias_sandwich(&sandwich, &rel_bias));
+        rel_bias.first = -rel_bias.first;
+        rel_bias.data = forwards;
+        truth_ok(posenc_rel_bias_sandwich(&sandwich, &rel_bias));
         truth_same_bits(forwards, backwards, (size_t)n_heads, "%s: symmetry", e->where);
         for (int h = 0; h < n_heads; h++)
             bias[h * n + t] = backwards[h];
@@ -153,8 +153,8 @@ static int check_c30(const example *e) {
     float bias[MAX_OFFSETS], amplitude = (float)value(e, "amplitude");
     double omega = value(e, "omega"), phi = value(e, "phi");
     int64_t n_k = (int64_t)value(e, "n_k");
-    posenc_rel_bias line = {bias, -(int64_t)value(e, "query"), n_k, 1, n_k, 0};
-    truth_ok(posenc_rel_bias_cosine(&omega, &phi, &amplitude, &line));
+    posenc_rel_bias rel_bias = {bias, -(int64_t)value(e, "query"), n_k, 1, n_k, 0};
+    truth_ok(posenc_rel_bias_cosine(&omega, &phi, &amplitude, &rel_bias));
     return match(e, bias, 0, (int)n_k);
 }
 
@@ -231,13 +231,13 @@ static int check_e04(const example *e) {
     params.mask = posenc_mask_none();
     int64_t first, n;
     truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, n_q, n_k, &first, &n));
-    posenc_rel_bias line = {of_line, first, n, n_heads, n, 0};
+    posenc_rel_bias rel_bias = {of_line, first, n, n_heads, n, 0};
     posenc_rel_index index = {buckets, first, n, t5.num_buckets};
     posenc_bias_table table = {of_table, t5.num_buckets, n_heads, n_heads, 1};
     posenc_view view = posenc_view_dense(ds, POSENC_F32, n_k, n_q, n_heads, 1);
     truth_ok(posenc_rel_index_t5(&t5, &index));
-    truth_ok(posenc_rel_bias_backward(&params, &view, &line));
-    truth_ok(posenc_bias_table_backward(&index, &line, 1.0f, &table));
+    truth_ok(posenc_rel_bias_backward(&params, &view, &rel_bias));
+    truth_ok(posenc_bias_table_backward(&index, &rel_bias, 1.0f, &table));
     return match(e, of_table, 0, (int)(t5.num_buckets * n_heads));
 }
 

@@ -42,15 +42,15 @@ static void products(const matrix *x, const float *shift, const matrix *table, m
 
 typedef struct index_memory {
     int32_t data[MAX_OFFSETS];
-    posenc_rel_index line;
+    posenc_rel_index entries;
 } index_memory;
 
 static void make_index(posenc_rel_index_rule rule, int64_t query_start, int64_t n_q, int64_t n_k, index_memory *index) {
-    index->line = (posenc_rel_index){index->data, 0, 0, 0};
-    truth_ok(
-        posenc_rel_bias_range(posenc_mask_none(), query_start, n_q, n_k, &index->line.first, &index->line.n_offsets));
-    assert_true(index->line.n_offsets <= MAX_OFFSETS);
-    truth_ok(posenc_rel_index_fill(&rule, &index->line));
+    index->entries = (posenc_rel_index){index->data, 0, 0, 0};
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), query_start, n_q, n_k, &index->entries.first,
+                                   &index->entries.n_offsets));
+    assert_true(index->entries.n_offsets <= MAX_OFFSETS);
+    truth_ok(posenc_rel_index_fill(&rule, &index->entries));
 }
 
 static int match_logits(const example *e, const posenc_score_params *params, const matrix *x, int64_t n_k, int64_t n_q,
@@ -77,7 +77,7 @@ static int check_c07(const example *e) {
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
     params.scale = (float)value(e, "scale");
-    params.bias.by_query = (posenc_relative){&terms.view, &index.line};
+    params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
     return match_logits(e, &params, &x, n, n, 0);
 }
 
@@ -94,7 +94,7 @@ static int check_c08(const example *e) {
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
     posenc_view values = tokens(&v), rows = tokens(&table), sums = tokens(&z);
     truth_ok(posenc_relative_combine(&p.view, &values, 1.0f, &sums, posenc_range_all()));
-    truth_ok(posenc_relative_values(&index.line, posenc_mask_none(), 0, &p.view, &rows, &sums, posenc_range_all()));
+    truth_ok(posenc_relative_values(&index.entries, posenc_mask_none(), 0, &p.view, &rows, &sums, posenc_range_all()));
     return match(e, z.data, 0, (int)(z.view.ne[0] * n_q));
 }
 
@@ -111,7 +111,7 @@ static int check_c09(const example *e) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.mask = posenc_mask_none();
-    params.bias.by_query = (posenc_relative){&terms.view, &index.line};
+    params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
     return match_logits(e, &params, NULL, n, n, 0);
 }
 
@@ -134,7 +134,7 @@ static int check_c11(const example *e) {
     params.scale = (float)value(e, "scale");
     params.mask = posenc_mask_causal();
     params.positions.query_start = n_k - n_q;
-    params.bias.by_query = (posenc_relative){&terms.view, &index.line};
+    params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
     return match_logits(e, &params, &x, n_k, n_q, 0);
 }
 
@@ -150,7 +150,7 @@ static int check_c12(const example *e) {
     make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    params.bias.by_query = (posenc_relative){&x.view, &index.line};
+    params.bias.by_query = (posenc_relative){&x.view, &index.entries};
     params.positions.query_start = n_k - n_q;
     truth_ok(posenc_logits(&params, NULL, &direct.view, posenc_range_all()));
     for (int64_t i = 0; i < n_q; i++)
@@ -198,12 +198,12 @@ static int check_c14(const example *e) {
     params.mask = posenc_mask_none();
     params.scale = (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0])));
     if (has_term(e, "c2p"))
-        params.bias.by_query = (posenc_relative){&c2p.view, &index.line};
+        params.bias.by_query = (posenc_relative){&c2p.view, &index.entries};
     if (has_term(e, "p2c"))
-        params.bias.by_key = (posenc_relative){&p2c.view, &index.line};
+        params.bias.by_key = (posenc_relative){&p2c.view, &index.entries};
     int n_matched = match_logits(e, &params, &x, n, n, 0);
     if (has_term(e, "p2c"))
-        params.bias.by_key.index = &papers.line;
+        params.bias.by_key.index = &papers.entries;
     return n_matched + match_logits(e, &params, &x, n, n, n_matched);
 }
 
@@ -216,8 +216,8 @@ static int check_c15(const example *e) {
     if (cJSON_HasObjectItem(e->inputs, "unclipped"))
         rule = posenc_rel_index_deberta_log_unclipped(rule.log_buckets, rule.max_position);
     for (int i = 0; i < n; i++) {
-        posenc_rel_index line = {&row, -offsets[i], 1, 0};
-        truth_ok(posenc_rel_index_fill(&rule, &line));
+        posenc_rel_index index = {&row, -offsets[i], 1, 0};
+        truth_ok(posenc_rel_index_fill(&rule, &index));
         buckets[i] = (float)(row - rule.zero);
     }
     return match(e, buckets, 0, n);
@@ -420,7 +420,7 @@ static int check_e05(const example *e) {
         dq.data[i] = da.data[i] = 0.0f;
     make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
     posenc_range all = posenc_range_all();
-    truth_ok(posenc_relative_sums_by_query(&index.line, posenc_mask_none(), 0, &ds.view, &w.view, all));
+    truth_ok(posenc_relative_sums_by_query(&index.entries, posenc_mask_none(), 0, &ds.view, &w.view, all));
     posenc_view rows = tokens(&table), queries = tokens(&q), to_q = tokens(&dq), to_rows = tokens(&da);
     truth_ok(posenc_relative_combine(&w.view, &rows, scale, &to_q, all));
     truth_ok(posenc_relative_collect(&w.view, &queries, NULL, scale, &to_rows, all));

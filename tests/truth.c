@@ -55,7 +55,7 @@ void truth_report(const char *what, long long n, double worst, const char *unit,
     fflush(stdout);
 }
 
-/* What truth_close() has seen in this test. */
+/* Comparisons by truth_close() in this test. */
 static struct {
     long long n;
     double worst;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests against independent truth share: tiers, random numbers, comparison. tests/truth_mpfr.h adds the
+/* Shared by the tests against independent truth: tiers, random numbers, comparison. tests/truth_mpfr.h adds the
  * angles. */
 #ifndef TRUTH_H
 #define TRUTH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the parts of test_errors share: memory that is watched, objects to call with, what a row of a table becomes. */
+/* Shared by the parts of test_errors: watched memory, objects to call with, macros of table rows. */
 #ifndef TRUTH_ERRORS_H
 #define TRUTH_ERRORS_H
 
@@ -11,7 +11,7 @@ enum { DIM = 8, HEADS = 3, TOKENS = 4, BATCH = 2, N = DIM * HEADS * TOKENS * BAT
 
 extern float arena[ARENA];
 
-/* Where things lie in it, with room around each. */
+/* Places in the arena, with room around each. */
 extern float *const in, *const out, *const rows_a, *const rows_b;
 
 extern const int32_t positions[TOKENS * BATCH];
@@ -85,13 +85,13 @@ void test_row_ranges(void **state);
 void test_scores(void **state);
 void test_score_positions(void **state);
 void test_score_masks(void **state);
-void test_score_lines(void **state);
+void test_score_rel_bias(void **state);
 void test_score_relative(void **state);
 
 void test_relative_views(void **state);
 void test_relative_rules(void **state);
 void test_relative_tables(void **state);
-void test_relative_lines(void **state);
+void test_rel_index_use(void **state);
 void test_fire_params(void **state);
 void test_cope_params(void **state);
 void test_attention_params(void **state);
@@ -99,8 +99,8 @@ void test_attention_tasks(void **state);
 void test_attention_lists(void **state);
 void test_index_scores(void **state);
 void test_top_k(void **state);
-void test_lines(void **state);
-void test_line_parameters(void **state);
+void test_rel_bias(void **state);
+void test_rel_bias_parameters(void **state);
 void test_kerple(void **state);
 void test_sandwich(void **state);
 void test_bias_tables(void **state);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What attention refuses besides bad views (truth_errors_relative.c). */
+/* Refusals of attention besides bad views (truth_errors_relative.c). */
 #include "truth_errors.h"
 
 #include <math.h>
@@ -132,7 +132,7 @@ static void test_sizes(void) {
 #endif
 }
 
-/* What only tasks have. */
+/* Refusals of fields that only tasks have. */
 void test_attention_tasks(void **state) {
     (void)state;
     posenc_score_params params = POSENC_SCORE_DEFAULTS;

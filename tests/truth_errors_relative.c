@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on relative terms, FIRE, CoPE and whole attention refuse. */
+/* Refusals of calls on relative terms, FIRE, CoPE and whole attention. */
 #include "truth_errors.h"
 
 #include <limits.h>
@@ -185,7 +185,7 @@ static const struct {
     {"posenc_attention",
      fused,
      1,
-     4, /* a unit for each head of keys and values */
+     4, /* a unit for each KV head */
      {{'i', 0, 0, {8, 2, 3, 2}, "ssss"},
       {'b', 0, 0, {8, 2, 5, 2}, "ssss"},
       {'b', 0, 0, {6, 2, 5, 2}, "ssss"},
@@ -315,7 +315,7 @@ void test_relative_rules(void **state) {
     (void)state;
     const posenc_rel_index_rule shaw = posenc_rel_index_shaw(2), log_rule = posenc_rel_index_deberta_log(8, 16);
     int32_t *data = (int32_t *)(void *)out;
-    const posenc_rel_index good_line = {data, -4, 9, 0};
+    const posenc_rel_index good_index = {data, -4, 9, 0};
     static const struct {
         posenc_rel_index_rule rule;
         posenc_status want;
@@ -331,14 +331,14 @@ void test_relative_rules(void **state) {
         {{9, 3, 1, 1, 0, 0, 0}, POSENC_ERR_OFFSETS},  /* the first has no row, */
         {{9, 5, 1, 1, 0, 0, 0}, POSENC_ERR_OFFSETS},  /* and the last */
     };
-    posenc_rel_index line = good_line;
+    posenc_rel_index index = good_index;
     const posenc_rel_index_rule most_buckets = {16, 8, -1, 0, 65536, 65536, 0};
-    posenc_rel_index no_line = {NULL, 0, 0, 0};
-    RETURNS(POSENC_OK, posenc_rel_index_fill, &most_buckets, &no_line);
-    RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, NULL, &line);
+    posenc_rel_index no_index = {NULL, 0, 0, 0};
+    RETURNS(POSENC_OK, posenc_rel_index_fill, &most_buckets, &no_index);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, NULL, &index);
     RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, &shaw, NULL);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        RETURNS(bad[i].want, posenc_rel_index_fill, &bad[i].rule, &line);
+        RETURNS(bad[i].want, posenc_rel_index_fill, &bad[i].rule, &index);
     static const int64_t bad_sizes[] = {-1, ((int64_t)1 << 30) + 1, INT64_MAX, INT64_MIN};
     for (int i = 0; i < 4; i++) {
         int64_t n = bad_sizes[i];
@@ -350,24 +350,24 @@ void test_relative_rules(void **state) {
                                               posenc_rel_index_deberta(n),
                                               posenc_rel_index_deberta_log(n, 512)};
         for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
-            RETURNS(POSENC_ERR_SHAPE, posenc_rel_index_fill, &made[k], &line);
+            RETURNS(POSENC_ERR_SHAPE, posenc_rel_index_fill, &made[k], &index);
     }
     posenc_rel_index_rule turned = shaw;
     turned.sign = INT_MIN;
     turned = posenc_rel_index_reversed(turned);
-    RETURNS(POSENC_ERR_ENUM, posenc_rel_index_fill, &turned, &line);
-    line.data = NULL;
-    RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, &shaw, &line);
-    line.data = shifted(data, 2);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rel_index_fill, &log_rule, &line);
-    line = good_line;
-    line.n_offsets = -1;
-    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &line);
-    line.n_offsets = INT64_MAX;
-    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &line);
-    line = good_line;
-    line.first = INT64_MIN;
-    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &line);
+    RETURNS(POSENC_ERR_ENUM, posenc_rel_index_fill, &turned, &index);
+    index.data = NULL;
+    RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, &shaw, &index);
+    index.data = shifted(data, 2);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_index_fill, &log_rule, &index);
+    index = good_index;
+    index.n_offsets = -1;
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &index);
+    index.n_offsets = INT64_MAX;
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &index);
+    index = good_index;
+    index.first = INT64_MIN;
+    RETURNS(POSENC_ERR_OFFSETS, posenc_rel_index_fill, &shaw, &index);
 }
 
 void test_relative_tables(void **state) {
@@ -409,7 +409,7 @@ void test_relative_tables(void **state) {
 }
 
 /* The calls that walk a relative index. */
-void test_relative_lines(void **state) {
+void test_rel_index_use(void **state) {
     (void)state;
     posenc_view p = posenc_view_dense(in, POSENC_F32, REL_K, REL_Q, 1, 1),
                 z = posenc_view_dense(out, POSENC_F32, 8, 1, REL_Q, 1);
@@ -421,13 +421,13 @@ void test_relative_lines(void **state) {
     const posenc_range nothing = {0, 0};
     const posenc_mask ahead = {0, -1, 0, 0}, behind = {-1, 0, 0, 0};
     const posenc_rel_index exact = {index_data, 1 - REL_Q, REL_Q + REL_K - 1, REL_ROWS};
-    posenc_rel_index line = exact;
+    posenc_rel_index index = exact;
 #define WALKS(status, mask, query_start)                                                                               \
     do {                                                                                                               \
-        RETURNS(status, posenc_relative_values, &line, mask, query_start, &p, &values_of, &z, all);                    \
-        RETURNS(status, posenc_relative_sums_by_query, &line, mask, query_start, &p, &by_query, all);                  \
-        RETURNS(status, posenc_relative_sums_by_key, &line, mask, query_start, &p, &by_key, all);                      \
-        line = exact;                                                                                                  \
+        RETURNS(status, posenc_relative_values, &index, mask, query_start, &p, &values_of, &z, all);                   \
+        RETURNS(status, posenc_relative_sums_by_query, &index, mask, query_start, &p, &by_query, all);                 \
+        RETURNS(status, posenc_relative_sums_by_key, &index, mask, query_start, &p, &by_key, all);                     \
+        index = exact;                                                                                                 \
     } while (0)
     RETURNS(POSENC_ERR_NULL, posenc_relative_values, NULL, open, 0, &p, &values_of, &z, all);
     RETURNS(POSENC_ERR_NULL, posenc_relative_sums_by_query, NULL, open, 0, &p, &by_query, all);
@@ -438,15 +438,16 @@ void test_relative_lines(void **state) {
     WALKS(POSENC_ERR_POSITION, open, INT64_MIN + 1);
     WALKS(POSENC_ERR_OFFSETS, open, 1);
     WALKS(POSENC_ERR_OFFSETS, open, -1);
-    line.n_offsets--;
+    index.n_offsets--;
     WALKS(POSENC_ERR_OFFSETS, open, 0);
-    line.first++;
+    index.first++;
     WALKS(POSENC_ERR_OFFSETS, open, 0);
-    line.data = NULL;
+    index.data = NULL;
     WALKS(POSENC_ERR_NULL, open, 0);
-    line.data = shifted(index_data, 2);
+    index.data = shifted(index_data, 2);
     WALKS(POSENC_ERR_STRIDE, open, 0);
-    /* An entry that names no row: the first and the last that are met. What a mask leaves unmet may hold anything. */
+    /* An entry that names no row: the first and the last that are met. Entries that only masked keys meet may hold
+     * anything. */
     const int64_t met[] = {0, exact.n_offsets - 1};
     for (int i = 0; i < 2; i++)
         for (int is_below = 0; is_below < 2; is_below++) {
@@ -456,7 +457,7 @@ void test_relative_lines(void **state) {
                     nothing);
             index_data[met[i]] = 0;
         }
-    line.n_rows = REL_ROWS + 1;
+    index.n_rows = REL_ROWS + 1;
     WALKS(POSENC_ERR_SHAPE, open, 0);
     for (int is_batch = 0; is_batch < 2; is_batch++) { /* two tables for three heads, or batches: only one is shared */
         posenc_view three_p = p, three_z = z, two_tables = values_of;

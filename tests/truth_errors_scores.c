@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on scores refuse: parameters of the softmax path, masks, lines, relative terms. */
+/* Refusals of calls on scores: parameters of softmax, masks, relative biases, relative terms. */
 #include "truth_errors.h"
 
 #include <math.h>
@@ -12,10 +12,10 @@ static const int64_t limit = (int64_t)1 << 30; /* as softmax.h says of query_sta
 
 static posenc_score_params params;
 static posenc_view x, y;
-static float line_data[N_HEADS * 64], product_data[5 * N_K * N_HEADS * BATCH], bias_data[N_K];
+static float rel_bias_data[N_HEADS * 64], product_data[5 * N_K * N_HEADS * BATCH], bias_data[N_K];
 static int32_t index_data[64];
-static posenc_rel_bias line;
-static posenc_rel_index index_line;
+static posenc_rel_bias rel_bias;
+static posenc_rel_index rel_index;
 static posenc_view products, bias;
 static posenc_bool_mask bytes;
 static uint8_t byte_data[N_K];
@@ -26,8 +26,8 @@ static void start(void) {
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     x = dense(in);
     y = dense(out);
-    line = (posenc_rel_bias){line_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
-    index_line = (posenc_rel_index){index_data, -(N_Q - 1), N_K + N_Q - 1, 5};
+    rel_bias = (posenc_rel_bias){rel_bias_data, -(N_Q - 1), N_K + N_Q - 1, N_HEADS, 64, 0};
+    rel_index = (posenc_rel_index){index_data, -(N_Q - 1), N_K + N_Q - 1, 5};
     products = posenc_view_dense(product_data, POSENC_F32, 5, N_Q, N_HEADS, BATCH);
     bias = posenc_view_dense(bias_data, POSENC_F32, N_K, 1, 1, 1);
     bytes = (posenc_bool_mask){byte_data, {1, 0, 0, 0}, POSENC_KEEP};
@@ -230,40 +230,40 @@ void test_score_masks(void **state) {
     RETURNS(POSENC_OK, posenc_tree_positions, NULL, 0, 1 << 30, NULL);
 }
 
-void test_score_lines(void **state) {
+void test_score_rel_bias(void **state) {
     (void)state;
     start();
-    line.data = NULL;
-    REFUSED(POSENC_ERR_NULL, bias.relative = &line);
-    line.data = (float *)shifted(line_data, 2);
-    REFUSED(POSENC_ERR_STRIDE, bias.relative = &line);
-    line.stride = line.n_offsets - 1;
-    REFUSED(POSENC_ERR_STRIDE, bias.relative = &line);
-    line.n_heads = N_HEADS + 1;
-    REFUSED(POSENC_ERR_N_HEADS, bias.relative = &line);
-    line.stride = line.n_offsets = 1; /* one offset for each head is no line for all */
-    line.n_heads = N_HEADS + 1;
-    REFUSED(POSENC_ERR_N_HEADS, bias.relative = &line);
-    line.first++;
-    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
-    line.n_offsets--;
-    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
-    line.n_offsets = -1;
-    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
-    line.stride = 0;
-    line.n_offsets = (int64_t)1 << 31;
-    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
-    line.first = INT32_MIN;
-    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
+    rel_bias.data = NULL;
+    REFUSED(POSENC_ERR_NULL, bias.relative = &rel_bias);
+    rel_bias.data = (float *)shifted(rel_bias_data, 2);
+    REFUSED(POSENC_ERR_STRIDE, bias.relative = &rel_bias);
+    rel_bias.stride = rel_bias.n_offsets - 1;
+    REFUSED(POSENC_ERR_STRIDE, bias.relative = &rel_bias);
+    rel_bias.n_heads = N_HEADS + 1;
+    REFUSED(POSENC_ERR_N_HEADS, bias.relative = &rel_bias);
+    rel_bias.stride = rel_bias.n_offsets = 1; /* one offset for each head is no line for all */
+    rel_bias.n_heads = N_HEADS + 1;
+    REFUSED(POSENC_ERR_N_HEADS, bias.relative = &rel_bias);
+    rel_bias.first++;
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &rel_bias);
+    rel_bias.n_offsets--;
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &rel_bias);
+    rel_bias.n_offsets = -1;
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &rel_bias);
+    rel_bias.stride = 0;
+    rel_bias.n_offsets = (int64_t)1 << 31;
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &rel_bias);
+    rel_bias.first = INT32_MIN;
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &rel_bias);
     params.positions.query_start = 1;
-    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
-    line.is_clamped = 1;
-    line.n_offsets = 0;
-    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &line);
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &rel_bias);
+    rel_bias.is_clamped = 1;
+    rel_bias.n_offsets = 0;
+    REFUSED(POSENC_ERR_OFFSETS, bias.relative = &rel_bias);
 
     static const int32_t beyond[][BATCH] = {{0, 1}, {1, 0}, {0, -1}, {-1, 0}}; /* one of the sequences */
     for (int i = 0; i < 4; i++) {
-        params.bias.relative = &line;
+        params.bias.relative = &rel_bias;
         params.positions.query_start = POSENC_ALIGN_LAST_KEY;
         REFUSED(POSENC_ERR_OFFSETS, positions.query_starts = beyond[i]);
     }
@@ -294,7 +294,7 @@ void test_score_lines(void **state) {
 }
 
 static void use(posenc_relative *term) {
-    *term = (posenc_relative){&products, &index_line};
+    *term = (posenc_relative){&products, &rel_index};
 }
 
 void test_score_relative(void **state) {
@@ -306,7 +306,7 @@ void test_score_relative(void **state) {
         products.ne[1] = n;
         term->products = &products;
         refused(POSENC_ERR_NULL);
-        term->index = &index_line;
+        term->index = &rel_index;
         refused(POSENC_ERR_NULL);
         products.ne[1] = n + 1;
         use(term);
@@ -318,18 +318,18 @@ void test_score_relative(void **state) {
         use(term);
         refused(POSENC_ERR_DTYPE);
         products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
-        index_line.n_offsets = (int64_t)1 << 31;
+        rel_index.n_offsets = (int64_t)1 << 31;
         use(term);
         refused(POSENC_ERR_OFFSETS);
         products = posenc_view_dense(out, POSENC_F32, 5, n, N_HEADS, BATCH);
         use(term);
         refused(POSENC_ERR_OVERLAP);
         products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
-        index_line.n_offsets--;
+        rel_index.n_offsets--;
         use(term);
         refused(POSENC_ERR_OFFSETS);
         products = posenc_view_dense(product_data, POSENC_F32, 5, n, N_HEADS, BATCH);
-        index_line.data = NULL;
+        rel_index.data = NULL;
         use(term);
         refused(POSENC_ERR_NULL);
         static const int32_t no_rows[] = {5, -1, INT32_MAX, INT32_MIN};
@@ -343,10 +343,10 @@ void test_score_relative(void **state) {
         }
     }
 
-    /* Of more rows than 2^30 a kernel could not count on in 32 bits. */
+    /* More than 2^30 rows: a kernel could not count them in 32 bits. */
     start();
     products = posenc_view_dense(NULL, POSENC_F32, ((int64_t)1 << 30) + 1, N_K, 1, 1);
-    index_line.n_rows = products.ne[0];
+    rel_index.n_rows = products.ne[0];
     products.data = product_data; /* which nobody reads */
     use(&params.bias.by_key);
     refused(POSENC_ERR_SHAPE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the indexer of sparse attention and top-k refuse. */
+/* Refusals of the indexer of sparse attention and of top-k. */
 #include "truth_errors.h"
 
 #include <stdint.h>

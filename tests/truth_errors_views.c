@@ -254,7 +254,7 @@ void test_half_views(void **state) {
             }
 }
 
-/* Of an extent of 1 there is no stride: NumPy has 0, or anything, there. */
+/* An extent of 1 has no stride: NumPy has 0, or anything, there. */
 void test_strides_of_one(void **state) {
     (void)state;
     static const int64_t strides[] = {0, 1, -8, INT64_MIN, INT64_MAX};
@@ -344,9 +344,9 @@ void test_empty_rows(void **state) {
     RETURNS(POSENC_OK, posenc_softmax_backward, &params, &heads, &heads, NULL, &heads, NULL, NULL, all);
     RETURNS(POSENC_OK, posenc_decomposed_rows, &table, &square);
     float sum = 1.0f;
-    posenc_rel_bias line = {&sum, 0, 1, 1, 0, 0};
+    posenc_rel_bias rel_bias = {&sum, 0, 1, 1, 0, 0};
     posenc_view queries = posenc_view_dense(NULL, POSENC_F32, 0, (int64_t)1 << 30, 1, (int64_t)1 << 15);
-    RETURNS(POSENC_OK, posenc_rel_bias_backward, &params, &queries, &line);
+    RETURNS(POSENC_OK, posenc_rel_bias_backward, &params, &queries, &rel_bias);
     assert_true(sum == 0.0f);
     RETURNS(POSENC_OK, posenc_relative_sums_by_query, &index, params.mask, 0, &heads, &heads, all);
     sum = 1.0f;

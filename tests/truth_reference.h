@@ -7,7 +7,7 @@
  * f = 1 too. y0 = fma(x0, c, -(x1 s)) rounds a product and a sum, so
  *     |error of y0| <= u f (|x0| + |x1|) + u |x1 s| + u |y0|, y1 alike, up to terms in u^2.
  * With r = |(x0, x1)|: |x0| + |x1| <= sqrt(2) r, the others at most f r: at most 3.42 u f r per component and
- * sqrt(2) * 3.42 u f r < 5 u f r for the pair as a vector. That is TURN, for one rotation of factor 1; k rotations in a
+ * sqrt(2) * 3.42 u f r < 5 u f r for the pair as a vector. This is TURN, for one rotation of factor 1; k rotations in a
  * row add up to k TURN.
  */
 #ifndef TRUTH_REFERENCE_H

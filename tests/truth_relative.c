@@ -21,7 +21,7 @@ void truth_shape_set_rule(truth_shape *s, posenc_rel_index_rule rule) {
     truth_ok(posenc_rel_index_fill(&rule, &s->index));
 }
 
-int truth_is_seen(const truth_shape *s, int64_t query, int64_t key) {
+int truth_is_visible(const truth_shape *s, int64_t query, int64_t key) {
     int64_t offset = key - (s->query_start + query);
     return !(s->mask.before >= 0 && -offset > s->mask.before) && !(s->mask.after >= 0 && offset > s->mask.after);
 }

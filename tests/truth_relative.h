@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What test_relative and test_relative_grad share: random shapes, tensors and relative indices. */
+/* Shared by test_relative and test_relative_grad: random shapes, tensors and relative indices. */
 #ifndef TRUTH_RELATIVE_H
 #define TRUTH_RELATIVE_H
 
@@ -23,7 +23,7 @@ void truth_shape_random(truth_shape *shape, int64_t most_keys);
 /* Fills the relative index with the rule's rows. */
 void truth_shape_set_rule(truth_shape *shape, posenc_rel_index_rule rule);
 
-int truth_is_seen(const truth_shape *shape, int64_t query, int64_t key);
+int truth_is_visible(const truth_shape *shape, int64_t query, int64_t key);
 
 /* Row of the table for a key, as the line has it. */
 int64_t truth_row(const truth_shape *shape, int64_t query, int64_t key);

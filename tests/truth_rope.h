@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of RoPE share: random parameters, which channels a pair has, and one head turned. */
+/* Shared by the tests of RoPE: random parameters, channels of a pair, and rotation of one head. */
 #ifndef TRUTH_ROPE_H
 #define TRUTH_ROPE_H
 
@@ -16,7 +16,7 @@ posenc_rope_params truth_rope_params(posenc_rope_layout layout, int64_t head_dim
 
 posenc_rope *truth_rope_new(const posenc_rope_params *params);
 
-/* What random parameters may have besides a layout, a shape and a base. */
+/* Choices of random parameters besides a layout, a shape and a base. */
 typedef enum truth_variety {
     TRUTH_PLAIN = 0,
     TRUTH_MAGNITUDE = 1,    /* a factor on cosine and sine */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- What is seen ---- */
+/* ---- Visible keys ---- */
 
 int64_t scene_query(const scene *s, int64_t i, int64_t b) {
     return truth_query(&s->params, i, b);
@@ -104,7 +104,7 @@ static void make_positions(scene *s) {
 }
 
 /* Lines over exactly the offsets that the call may see, or extended ones over fewer, in any place. */
-static void make_lines(scene *s) {
+static void make_rel_bias(scene *s) {
     posenc_score_params *p = &s->params;
     int64_t first, n;
     int64_t least = scene_query(s, 0, 0), greatest = least;
@@ -120,18 +120,18 @@ static void make_lines(scene *s) {
     assert_true(n <= SCENE_OFFSETS);
     for (int h = 0; h < SCENE_HEADS; h++)
         for (int64_t o = 0; o < n; o++)
-            s->line_data[h][o] = (float)truth_uniform(-2.0, 2.0);
+            s->rel_bias_data[h][o] = (float)truth_uniform(-2.0, 2.0);
     for (int64_t o = 0; o < n; o++)
         s->index_data[o] = (int32_t)truth_below(SCENE_ROWS);
     int64_t stride = truth_below(3) ? SCENE_OFFSETS : 0;
-    s->line = (posenc_rel_bias){s->line_data[0], first, n, s->n_heads, stride, 0};
+    s->rel_bias = (posenc_rel_bias){s->rel_bias_data[0], first, n, s->n_heads, stride, 0};
     if (truth_below(2)) {
-        s->line.is_clamped = 1;
-        s->line.first = first + truth_below(n + 200) - 100;
-        s->line.n_offsets = 1 + truth_below(truth_below(2) ? 40 : n + 1);
+        s->rel_bias.is_clamped = 1;
+        s->rel_bias.first = first + truth_below(n + 200) - 100;
+        s->rel_bias.n_offsets = 1 + truth_below(truth_below(2) ? 40 : n + 1);
     }
     s->index = (posenc_rel_index){s->index_data, first, n, SCENE_ROWS};
-    p->bias.relative = truth_below(2) ? &s->line : NULL;
+    p->bias.relative = truth_below(2) ? &s->rel_bias : NULL;
 }
 
 static void make_terms(scene *s) {
@@ -174,7 +174,7 @@ void scene_open(scene *s, int64_t n_k) {
     s->by_query = tensor_of(POSENC_F32, 1.0, SCENE_ROWS, one_or(n_q), one_or(n_heads), one_or(n_batch));
     s->by_key = tensor_of(POSENC_F32, 1.0, SCENE_ROWS, one_or(n_k), one_or(n_heads), one_or(n_batch));
     make_positions(s);
-    make_lines(s);
+    make_rel_bias(s);
     make_terms(s);
 }
 

@@ -14,9 +14,9 @@ typedef struct scene {
     posenc_score_params params;
     truth_tensor x, y, bias, by_query, by_key;
     float slopes[SCENE_HEADS], bias_slopes[SCENE_HEADS], sinks[SCENE_HEADS];
-    float line_data[SCENE_HEADS][SCENE_OFFSETS];
+    float rel_bias_data[SCENE_HEADS][SCENE_OFFSETS];
     int32_t index_data[SCENE_OFFSETS];
-    posenc_rel_bias line;
+    posenc_rel_bias rel_bias;
     posenc_rel_index index;
     int32_t q_pos[SCENE_Q], k_pos[SCENE_K], cu_seqlens[4];
     int32_t k_begin[SCENE_BATCH], k_end[SCENE_BATCH], query_starts[SCENE_BATCH], origins[SCENE_BATCH];

@@ -47,12 +47,12 @@ int truth_sees(const posenc_score_params *p, int64_t j, int64_t i, int64_t h, in
     return p->bool_mask->polarity == POSENC_KEEP ? is_set : !is_set;
 }
 
-static double line_value(const posenc_rel_bias *line, int64_t h, int64_t offset) {
-    int64_t at = offset - line->first;
-    if (line->is_clamped)
-        at = at < 0 ? 0 : at >= line->n_offsets ? line->n_offsets - 1 : at;
-    assert(at >= 0 && at < line->n_offsets);
-    return (double)line->data[h * line->stride + at];
+static double rel_bias_value(const posenc_rel_bias *rel_bias, int64_t h, int64_t offset) {
+    int64_t at = offset - rel_bias->first;
+    if (rel_bias->is_clamped)
+        at = at < 0 ? 0 : at >= rel_bias->n_offsets ? rel_bias->n_offsets - 1 : at;
+    assert(at >= 0 && at < rel_bias->n_offsets);
+    return (double)rel_bias->data[h * rel_bias->stride + at];
 }
 
 /* An element of what is shared where an extent is 1. */
@@ -75,11 +75,11 @@ double truth_logit(const posenc_score_params *p, double score, int64_t j, int64_
     double by_query = p->bias.by_query.products != NULL ? relative_term(&p->bias.by_query, offset, i, h, b) : 0.0;
     double by_key = p->bias.by_key.products != NULL ? relative_term(&p->bias.by_key, offset, j, h, b) : 0.0;
     double alibi = p->bias.alibi_slopes != NULL ? -(double)p->bias.alibi_slopes[h] * fabs((double)offset) : 0.0;
-    double line = p->bias.relative != NULL ? line_value(p->bias.relative, h, offset) : 0.0, bias = 0.0;
+    double rel_bias = p->bias.relative != NULL ? rel_bias_value(p->bias.relative, h, offset) : 0.0, bias = 0.0;
     if (p->bias.tensor != NULL)
         bias = (p->bias.tensor_slopes != NULL ? (double)p->bias.tensor_slopes[h] : 1.0) *
                shared(p->bias.tensor, j, i, h, b);
     double scale = (double)p->scale, scaled = scale * (score + by_query + by_key);
-    *size = fabs(scale) * (fabs(score) + fabs(by_query) + fabs(by_key)) + fabs(alibi) + fabs(line) + fabs(bias);
-    return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + (alibi + line + bias);
+    *size = fabs(scale) * (fabs(score) + fabs(by_query) + fabs(by_key)) + fabs(alibi) + fabs(rel_bias) + fabs(bias);
+    return (p->cap != 0.0f ? (double)p->cap * tanh(scaled / (double)p->cap) : scaled) + (alibi + rel_bias + bias);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc_score_params means for one key: masks and logits by their definitions (mask.h, softmax.h), in double. */
+/* Meaning of posenc_score_params for one key: masks and logits by their definitions (mask.h, softmax.h), in double. */
 #ifndef TRUTH_SCORE_H
 #define TRUTH_SCORE_H
 
@@ -7,7 +7,7 @@
 
 #include <posenc/softmax.h>
 
-/* Where a query stands by query_start and query_starts. */
+/* Position of a query by query_start and query_starts. */
 int64_t truth_query(const posenc_score_params *p, int64_t i, int64_t b);
 
 /* Whether a key is seen, by the definition of each mask, with no thought of loops. */

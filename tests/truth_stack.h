@@ -13,16 +13,16 @@ typedef struct stack_call {
     posenc_status (*call)(void);
 } stack_call;
 
-extern const stack_call encoding_calls[], line_calls[], score_calls[];
-extern const size_t n_encoding_calls, n_line_calls, n_score_calls;
+extern const stack_call encoding_calls[], rel_bias_calls[], score_calls[];
+extern const size_t n_encoding_calls, n_rel_bias_calls, n_score_calls;
 
 void set_up_encodings(void);
 void tear_down_encodings(void);
-void set_up_lines(void);
+void set_up_rel_bias(void);
 void set_up_scores(void);
 void tear_down_scores(void);
 
-/* What calls read and write. */
+/* Memory that calls read and write. */
 extern float x[DIM * KEYS], y[DIM * KEYS], z[DIM * KEYS];
 extern int32_t positions[4 * KEYS]; /* four planes of 0, 1, 2 .. */
 

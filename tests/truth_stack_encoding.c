@@ -115,7 +115,7 @@ static posenc_status add_mixed(void) {
     return posenc_encoding_add(mixed, positions, &to);
 }
 
-/* By way of a tile, with a gate. */
+/* Applies an encoding by a tile, with a gate. */
 static posenc_status apply(const posenc_encoding *e, const void *data, posenc_coord_type type) {
     posenc_coords at = posenc_coords_of(data, type);
     posenc_view to = posenc_view_dense(y, POSENC_BF16, DIM, TOKENS, 1, 1), gate = dense(z, TOKENS, 1);
@@ -255,7 +255,7 @@ static posenc_status count_grid(void) {
     return posenc_positions_grid(sizes, 4, ids);
 }
 
-/* ---- What looks at rows ---- */
+/* ---- Calls that read rows ---- */
 
 static posenc_status similarity(void) {
     posenc_view e = dense(x, 128, 1), to = posenc_view_dense(y, POSENC_F32, 128, 128, 1, 1);
@@ -337,7 +337,7 @@ const stack_call encoding_calls[] = {
 };
 const size_t n_encoding_calls = sizeof encoding_calls / sizeof encoding_calls[0];
 
-/* ---- What they need ---- */
+/* ---- Set-up ---- */
 
 static void set_up_ropes(void) {
     posenc_rope_params rope = POSENC_ROPE_DEFAULTS;
@@ -351,7 +351,7 @@ static void set_up_ropes(void) {
     truth_ok(posenc_rope_table_fill(four_axes, positions, TOKENS, POSENC_FORWARD, &four));
 }
 
-/* Of parts: columns of a sinusoid that begin within a pair, a sum of two, and others. */
+/* Sets up encodings of parts: columns of a sinusoid that begin within a pair, a sum of two, and others. */
 static void set_up_parts(void) {
     posenc_encoding *sum;
     posenc_part both[] = {{.encoding = sinusoid, .first = 3, .width = 101}, {.encoding = integers, .width = 101}};

@@ -14,7 +14,7 @@ static posenc_score_params params = POSENC_SCORE_DEFAULTS, rich;
 static float rows[DIM * KEYS], slopes[HEADS], results[KEYS], products[TABLE_ROWS * KEYS * HEADS];
 static float scores[N_KEYS * QUERIES * HEADS];
 static int32_t index_data[2 * KEYS];
-static posenc_rel_index index_line;
+static posenc_rel_index rel_index;
 static posenc_view by_query, by_key, bias;
 static uint8_t bytes[KEYS];
 static void *scratch, *parts;
@@ -98,7 +98,7 @@ static posenc_status multiply_rows_of_one(void) {
 static posenc_status relative_values(void) {
     posenc_view p = of_scores(x, POSENC_F32), from = posenc_view_dense(rows, POSENC_BF16, DIM, 1, TABLE_ROWS, 1),
                 to = dense(y, HEADS, QUERIES);
-    return posenc_relative_values(&index_line, posenc_mask_none(), 0, &p, &from, &to, posenc_range_all());
+    return posenc_relative_values(&rel_index, posenc_mask_none(), 0, &p, &from, &to, posenc_range_all());
 }
 
 static posenc_status shift(void) {
@@ -114,12 +114,12 @@ static posenc_status skew(void) {
 
 static posenc_status sums_by_query(void) {
     posenc_view from = of_scores(x, POSENC_F32), to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1);
-    return posenc_relative_sums_by_query(&index_line, posenc_mask_none(), 0, &from, &to, posenc_range_all());
+    return posenc_relative_sums_by_query(&rel_index, posenc_mask_none(), 0, &from, &to, posenc_range_all());
 }
 
 static posenc_status sums_by_key(void) {
     posenc_view from = of_scores(x, POSENC_F32), to = posenc_view_dense(y, POSENC_F32, TABLE_ROWS, N_KEYS, HEADS, 1);
-    return posenc_relative_sums_by_key(&index_line, posenc_mask_none(), 0, &from, &to, posenc_range_all());
+    return posenc_relative_sums_by_key(&rel_index, posenc_mask_none(), 0, &from, &to, posenc_range_all());
 }
 
 static posenc_status combine(void) {
@@ -279,23 +279,23 @@ const stack_call score_calls[] = {
 };
 const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
 
-/* ---- What they need ---- */
+/* ---- Set-up ---- */
 
 /* Parameters with every term. */
 static void set_up_params(void) {
     posenc_rel_index_rule rule = posenc_rel_index_shaw(TABLE_ROWS / 2);
-    index_line.data = index_data;
-    truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, N_KEYS, N_KEYS, &index_line.first, &index_line.n_offsets));
-    assert_true(index_line.n_offsets <= 2 * KEYS);
-    truth_ok(posenc_rel_index_fill(&rule, &index_line));
+    rel_index.data = index_data;
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, N_KEYS, N_KEYS, &rel_index.first, &rel_index.n_offsets));
+    assert_true(rel_index.n_offsets <= 2 * KEYS);
+    truth_ok(posenc_rel_index_fill(&rule, &rel_index));
     by_query = posenc_view_dense(products, POSENC_F32, TABLE_ROWS, QUERIES, HEADS, 1);
     by_key = posenc_view_dense(products, POSENC_F32, TABLE_ROWS, N_KEYS, HEADS, 1);
     bias = of_scores(rows, POSENC_F16);
     rich = params;
     rich.cap = 50.0f;
     rich.bias.alibi_slopes = rich.sinks = slopes;
-    rich.bias.by_query = (posenc_relative){&by_query, &index_line};
-    rich.bias.by_key = (posenc_relative){&by_key, &index_line};
+    rich.bias.by_query = (posenc_relative){&by_query, &rel_index};
+    rich.bias.by_key = (posenc_relative){&by_key, &rel_index};
     rich.bias.tensor = &bias;
     rich.mask = posenc_mask_window(200);
     rich.mask.n_first = 4;

@@ -18,7 +18,7 @@ void truth_ways_close(truth_ways *call);
 
 void truth_attend(const truth_ways *call);
 
-/* What scalar makes of it, every tier makes: at once, in pages of a random size at random places, its keys in
+/* Checks that every tier has scalar's result: at once, in pages of a random size at random places, its keys in
  * partitions that are combined, and each query alone over the keys that were there by then, as in decoding. */
 void truth_ways_check(truth_ways *call);
 

@@ -220,7 +220,7 @@ void test_nibble_loads(void **state) {
     }
 }
 
-/* What stands where in lo and hi is the tier's own: v_unpair tells. */
+/* Order in lo and hi is the tier's own: v_unpair gives channel order. */
 static void expect_products(const char *operation, vq lo, vq hi, int numbers[2 * VF][4]) {
     factors f[2] = {draw_factors(0), draw_factors(0)};
     vf first, second;

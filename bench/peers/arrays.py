@@ -1,4 +1,4 @@
-"""NumPy and PyTorch. What NumPy computes is what people write in it: Hugging Face's rotation, softmax of scores plus a
+"""NumPy and PyTorch. NumPy computes what people write in it: Hugging Face's rotation, softmax of scores plus a
 tensor, attention by two products. PyTorch's is the fastest way that its interface has: results into tensors that are
 there, complex numbers, its own attention. Hugging Face's code, in PyTorch, is a peer of its own."""
 import importlib
@@ -118,7 +118,7 @@ class Torch(NumPy):
         return ways
 
     def ways_in(self, kind, work, q):
-        """Without PyTorch's attention over MLA's one head of keys, which it would copy for each head: 300 ms for 16."""
+        """Without PyTorch's attention over MLA's one KV head, which it would copy for each head: 300 ms for 16."""
         attend = self.torch.nn.functional.scaled_dot_product_attention
         kv_heads = work['kv_heads']
         added, is_grouped = bias_of_rows(self, work, kind), work['heads'] != kv_heads

@@ -33,7 +33,7 @@ def time_calls(call, calls):
 
 
 def is_right(lib, result, work, wanted):
-    """Whatever the order of the result's heads and tokens."""
+    """Compares with either order of the result's heads and tokens."""
     result = lib.as_numpy(result).reshape(-1, *wanted.shape[-1:])
     heads, queries, dim = wanted.shape
     bound = TOLERANCE[work['type']] * abs(wanted).max()

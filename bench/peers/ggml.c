@@ -202,7 +202,7 @@ static void next_copy(void) {
 
 /* ---- Is it the same work? ---- */
 
-/* What posenc makes of the same queries, keys and values; values are not transposed. The caller frees it. */
+/* Result of posenc for the same queries, keys and values; values are not transposed. The caller frees it. */
 static float *our_result(const work *w, const float *q) {
     cache ours;
     cache_shape shape = work_cache(w);
@@ -226,7 +226,7 @@ static float *our_result(const work *w, const float *q) {
     return result;
 }
 
-/* Of prefill that takes long, the same in small has been checked. */
+/* Larger prefill takes long; a smaller one has been checked. */
 #define LARGEST_CHECKED ((int64_t)1 << 20)
 
 /* f16 and blocks round queries as well; the largest result is about 1. */

@@ -112,7 +112,7 @@ class OnnxRuntime:
         return {name: ('f32', make) for name, make in ways.items()}
 
     def by_rows(self, q, k, v):
-        """Each head of keys an entry of the batch, and all queries of it those of one head."""
+        """Attention with each KV head as an entry of the batch, and all its queries as one head."""
         rows = shapes.as_rows(q, len(k))
         inputs = {'q': rows, 'k': k, 'v': self.np.ascontiguousarray(v)}
         output = self.np.empty((*rows.shape[:2], v.shape[-1]), self.np.float32)

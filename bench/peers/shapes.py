@@ -7,7 +7,7 @@ DEFAULTS = {'layout': '', 'type': 'f32', 'rows': 0, 'lone': 0, 'alibi': 0, 'caus
             'heads': 1, 'kv_heads': 1, 'queries': 1, 'keys': 1, 'dim': 128, 'dim_v': 0, 'window': 0, 'page': 0,
             'math': 'f32', 'place': 'hot', 'threads': 0, 'ms': 20, 'elements': 1}
 
-# Of the largest value, by the type that is computed in: only that the same thing is computed matters here.
+# Tolerance, of the largest value, by the type that is computed in: only tells that the same thing is computed.
 TOLERANCE = {'f32': 1e-4, 'f16': 2e-2, 'bf16': 1e-1}
 
 
@@ -37,7 +37,7 @@ def random(np, shape, bound=1.0):
 
 
 def bias(np, work):
-    """What ALiBi and the mask are to frameworks, a tensor [heads or 1, queries, keys], or None. A query sees the keys up to
+    """ALiBi and the mask as a tensor of frameworks, [heads or 1, queries, keys], or None. A query sees the keys up to
     its own, and the last query is that of the last key."""
     if not work['alibi'] and not work['causal']:
         return None
@@ -51,7 +51,7 @@ def bias(np, work):
 # ---- Attention ----
 
 def is_masked(work):
-    """One query sees all keys, of a window those that are handed over."""
+    """True if a mask is needed: one query sees all keys, or all keys of the window that it is given."""
     return work['causal'] == 1 and work['queries'] > 1
 
 
@@ -61,7 +61,7 @@ def is_by_head(work):
 
 
 def check_attention(work):
-    """Of frameworks in general."""
+    """Raises Absent for work that no framework does."""
     if work['page']:
         raise Absent('has no pages')
     if work['math'] != 'f32' or work['type'] == 'q8_0':
@@ -72,7 +72,7 @@ def check_attention(work):
 
 def attention_data(np, work):
     """q [heads, queries, dim], k and v [kv_heads, keys, ...]; of dim_v= the values are channels of the keys. Where a window
-    hides keys from the one query, those that it sees."""
+    masks keys for the one query, the visible keys."""
     keys = work['window'] or work['keys']
     q = random(np, (work['heads'], work['queries'], work['dim']))
     k = random(np, (work['kv_heads'], keys, work['dim']))
@@ -113,7 +113,7 @@ def caches(lib, work, kind, k, v):
 
 
 def as_rows(q, kv_heads):
-    """Queries that share a head of keys as rows of one product, so that keys and values are read once."""
+    """Queries that share a KV head as rows of one product, so that keys and values are read once."""
     return q.reshape(kv_heads, -1, q.shape[-1])
 
 

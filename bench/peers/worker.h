@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What every peer in C is: a program that reads a line of work (work.h) from its input, does it for a while, and prints
- * how long a call took, as a line of JSON; again until its input ends. So all peers can take turns on one core.
+/* Main loop of every peer in C: a program that reads a line of work (work.h) from its input, does it for a while, and
+ * prints how long a call took, as a line of JSON; again until its input ends. So all peers can take turns on one core.
  *
  *     {"peer": "ggml", "work": "rope", "shape": "layout=half ...", "ns_per_element": 0.7, "ns_per_call": 2900,
  *      "calls": 6}
  *     {"peer": "ggml", "work": "rope", "shape": "type=bf16 ...", "absent": "has none in bf16"}
- */
+ *
 #ifndef POSENC_BENCH_PEERS_WORKER_H
 #define POSENC_BENCH_PEERS_WORKER_H
 

@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
-# What a run takes: rounds and milliseconds of each peer in each, and the same of posenc-bench in seconds.
+# Length of a run: rounds and milliseconds of each peer in each, and the same of posenc-bench in seconds.
 FULL = {'rounds': 7, 'ms': 20, 'attention_rounds': 3, 'layout_ms': 300, 'sweep_rounds': 5, 'sweep_ms': 8,
         'kernel_rounds': 3, 'kernel_seconds': 0.004}
 QUICK = {'rounds': 3, 'ms': 5, 'attention_rounds': 1, 'layout_ms': 20, 'sweep_rounds': 3, 'sweep_ms': 2,
@@ -43,7 +43,7 @@ def pattern(text):
 
 
 def check_against(parser, options):
-    """What belongs to --against; the revision becomes its commit."""
+    """Checks the options of --against; the revision becomes its commit."""
     if options.against is None:
         if options.filter is not None or options.all:
             parser.error('--filter and --all are for --against')
@@ -100,7 +100,7 @@ def is_small(sweep_x, quick):
 
 
 def in_time(works, peers, work):
-    """Those that do this. The scalar tier is the specification, and would take most of the run if it did what is large."""
+    """Peers that do this work. The scalar tier is the specification, and would take most of the run if it did what is large."""
     is_large = work.startswith('attention') or works.shape_of(work)['elements'] > LARGEST_SCALAR
     return [p for p in peers if p.does(work) and not (is_large and p.name.endswith('scalar'))]
 

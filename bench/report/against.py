@@ -18,7 +18,7 @@ FAILED = 2  # an exit status
 
 
 def chosen(names, pattern, everything):
-    """Those that the pattern finds; or, of the SIMD tiers, all or those that run in caches."""
+    """Benchmarks that the pattern finds; without a pattern all of the SIMD tiers, or the ones that run in caches."""
     if pattern is not None:
         return [name for name in names if pattern.search(name)]
     names = kernels.of_simd(names)
@@ -26,7 +26,7 @@ def chosen(names, pattern, everything):
 
 
 def tier_of(name, tiers):
-    """Of benchmarks without one it is the best, which the list begins with."""
+    """Tier of a benchmark. Without a tier in its name: the best, which is first in the list."""
     return next((word for word in name.split('/') if word in tiers), tiers[0])
 
 
@@ -100,7 +100,7 @@ def measure(way, names, starts):
 
 
 def compare_all(way, names):
-    """All, and those that changed: what looks like it is measured again, with twice as many starts."""
+    """All changes, and the confirmed ones: suspects are measured again, with twice as many starts."""
     changes = measure(way, names, STARTS)
     suspects = [change for change in changes if change.verdict() != 'unchanged']
     if not suspects:

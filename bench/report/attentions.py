@@ -13,7 +13,7 @@ PLACES = {'hot': 'hot', 'hot_huge': 'hot, huge pages', 'memory': 'memory', 'memo
 class Line:
     title: str
     kind: str    # of keys and values, and how blocks are multiplied
-    layout: str  # 't', 'h'; '' where there is one head of keys, and so one layout
+    layout: str  # 't', 'h'; '' with one KV head, and so one layout
     place: str
     work: str    # what peers are asked for
 

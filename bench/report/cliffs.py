@@ -17,7 +17,7 @@ OF_MEMORY = 1.25
 
 
 def scaled(length, kind='f32', heads=64, stride_heads=1):
-    """What is read and written: rows of a length, each by itself, so many lengths apart."""
+    """Line of work: rows of a length, each by itself, so many lengths apart."""
     return f'stretches rows=ready type={kind} heads={heads} dim={length} stride_heads={stride_heads} elements={heads * length}'
 
 
@@ -78,7 +78,7 @@ def steps(times, first_vector, run):
 
 
 def step(peer, dear, cheap):
-    """How many times as dear one line is as another, the two in turns: the lower quartile, so that a busy machine makes no
+    """Ratio of the costs of two lines, measured alternately: the lower quartile, so that a busy machine makes no
     cliffs."""
     return quartiles([peer.ask(dear, 2)['ns_per_element'] / peer.ask(cheap, 2)['ns_per_element']
                       for _ in range(CONFIRMATIONS)])[0]

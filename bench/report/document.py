@@ -67,7 +67,7 @@ def speed_table(report):
 
 
 def roof_table(report):
-    """What the limits reach: of scaling in place, of writing and of copying, by working set; and of multiply-adds."""
+    """Throughput of the limits: of scaling in place, of writing and of copying, by working set; and of multiply-adds."""
     results = Results(report)
     kinds = (('scale in place', 0, 8), ('write', 2, 4), ('copy', 3, 8))  # of works.WORKING_SETS, bytes an element moves
     head = ['working set', *(f'{TIER_NAMES[tier]}: {name}, GB/s' for tier in results.tiers() for name, _, _ in kinds)]

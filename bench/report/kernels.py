@@ -16,7 +16,7 @@ def of_simd(names):
 
 
 def list_names(program, leave_out):
-    """Of the SIMD tiers."""
+    """Names of the benchmarks of the SIMD tiers."""
     return [name for name in of_simd(all_names(program)) if not any(mark in name for mark in leave_out)]
 
 
@@ -31,7 +31,7 @@ def escape(name):
 
 
 def entries(program, names, seconds, core):
-    """What Google Benchmark says of each; a command line holds some hundred names."""
+    """Google Benchmark's results by name; a command line holds some hundred names."""
     for begin in range(0, len(names), 200):
         pattern = '^(' + '|'.join(escape(name) for name in names[begin:begin + 200]) + ')$'
         run = subprocess.run(['taskset', '-c', str(core), program, f'--benchmark_filter={pattern}',

@@ -99,7 +99,7 @@ ATTENTION_WORDS = RATIO_WORDS + (
 
 
 def milliseconds(results, work, tier):
-    """Of one call."""
+    """Time of one call in milliseconds."""
     ns = results.median(work, f'posenc {tier}')
     return '-' if ns is None else f"{1e-6 * ns * works.shape_of(work)['elements']:.3g}"
 

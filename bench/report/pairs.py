@@ -29,7 +29,7 @@ def compare(name, starts):
 
 
 def confirmed(suspects, again):
-    """Those of which a second measurement says the same, with its numbers."""
+    """Suspects confirmed by a second measurement, with its numbers."""
     first = {change.name: change.verdict() for change in suspects}
     return [change for change in again if change.verdict() == first[change.name]]
 
@@ -43,7 +43,7 @@ def shortened(names, most=6):
 
 
 def summary(changes, changed, n_suspects):
-    """What is said below the table."""
+    """Lines below the table."""
     n_slower = sum(change.verdict() == 'slower' for change in changed)
     low, middle, high = quartiles([change.ratio for change in changes])
     lines = [f'{len(changes)} benchmarks compared: {n_slower} slower, {len(changed) - n_slower} faster, '

@@ -86,7 +86,7 @@ def loader(root, *folders):
 
 
 def libraries_of(root):
-    """Where packages unpacked in root have their libraries, or None."""
+    """Folder of the libraries of packages unpacked in root, or None."""
     found = next(iter(pathlib.Path(root, 'usr/lib').glob('*/libc.so.6')), None) if root else None
     return found and found.parent
 
@@ -113,24 +113,32 @@ def ggml_peers(build, root, cores):
     return peers, None
 
 
-# What frameworks.py calls them, and the package that each needs.
+# Names in frameworks.py, and the package that each needs.
 FRAMEWORKS = {'PyTorch': ('torch', 'torch'), 'Hugging Face': ('huggingface', 'torch'),
               'ONNX Runtime': ('onnxruntime', 'onnxruntime'), 'NumPy': ('numpy', 'numpy')}
 NOT_INSTALLED = 'not installed (scripts/bench --install-peers)'
 
 
-def versions(root, ggml_root=''):
-    """{name: version} of the packages unpacked in root, by the folders in which Python packages say it; and of ggml."""
+def packages(root):
+    """{package: version} of the frameworks unpacked in root, by the folders in which Python packages say it."""
     folder, found = pathlib.Path(root, 'usr/lib/python3/dist-packages'), {}
-    for path in pathlib.Path(ggml_root, 'pkgconfig').glob('ggml.pc') if ggml_root else ():
-        found['ggml'] = next(line.split()[1] for line in path.read_text().splitlines() if line.startswith('Version:'))
-    for title, (kind, package) in FRAMEWORKS.items():
-        for path in folder.glob(f'{package}-*-info') if kind == package else ():
-            found[title] = re.match(r'[\d.]*\d', path.name.split('-')[1])[0]
+    for package in {package for _, package in FRAMEWORKS.values()}:
+        for path in folder.glob(f'{package}-*-info'):
+            found[package] = re.match(r'[\d.]*\d', path.name.split('-')[1])[0]
     return found
 
 
-# What keeps a framework from using AVX-512.
+def versions(root, ggml_root=''):
+    """{name: version} of the libraries in the report: of the frameworks unpacked in root, and of ggml."""
+    found = {}
+    for path in pathlib.Path(ggml_root, 'pkgconfig').glob('ggml.pc') if ggml_root else ():
+        found['ggml'] = next(line.split()[1] for line in path.read_text().splitlines() if line.startswith('Version:'))
+    version_of = packages(root)
+    return found | {title: version_of[package] for title, (module, package) in FRAMEWORKS.items()
+                    if module == package and package in version_of}
+
+
+# Environment that keeps a framework from using AVX-512.
 AVX2_ONLY = {'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'OPENBLAS_CORETYPE': 'Haswell',
              'NPY_DISABLE_CPU_FEATURES': 'X86_V4 AVX512_ICL AVX512_SPR'}
 
@@ -139,9 +147,10 @@ AVX2_ONLY = {'ATEN_CPU_CAPABILITY': 'avx2', 'ONEDNN_MAX_CPU_ISA': 'AVX2', 'OPENB
 KEEP_MEMORY = {'MALLOC_MMAP_MAX_': '0', 'MALLOC_TRIM_THRESHOLD_': str(1 << 40), 'MALLOC_TOP_PAD_': str(64 << 20)}
 
 
-def framework_peers(module, title, root, cores):
-    """Of the packages unpacked in root, on the Python there. ONNX Runtime cannot be kept from using AVX-512."""
-    if title not in versions(root):
+def framework_peers(title, root, cores):
+    """Peers of the packages unpacked in root, on the Python there. ONNX Runtime cannot be kept from using AVX-512."""
+    module, package = FRAMEWORKS[title]
+    if package not in packages(root):
         return [], NOT_INSTALLED
     libraries = libraries_of(root)
     python = [*loader(root, libraries / 'openblas-pthread', libraries, libraries.parent), f'{root}/usr/bin/python3']
@@ -162,13 +171,13 @@ def xnnpack_peers(build, cores):
 
 
 def find_peers(build, ggml_root, frameworks_root, core):
-    """Ours, others, and {name: why} of those that are absent."""
+    """Ours, others, and {name: why} of absent peers."""
     cores, absent = {core}, {}
     mine, plain = ours(build, cores)
     others = [plain]
     libraries = {'ggml': ggml_peers(build, ggml_root, cores), 'XNNPACK': xnnpack_peers(build, cores)}
-    for title, (module, _) in FRAMEWORKS.items():
-        libraries[title] = framework_peers(module, title, frameworks_root, cores)
+    for title in FRAMEWORKS:
+        libraries[title] = framework_peers(title, frameworks_root, cores)
     for name, (found, why) in libraries.items():
         others += found
         if why is not None:

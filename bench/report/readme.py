@@ -66,7 +66,7 @@ def ratio(cell):
 
 
 def library_cell(row, library):
-    """Of several ways of a library the faster."""
+    """Ratio of the fastest of a library's ways."""
     texts = [ratio(row.get(f'{TIER}: {name}', '-')) for name in SEVERAL.get(library, (library,))]
     return min((text for text in texts if text), key=lambda text: float(text.strip('*')), default='')
 
@@ -89,7 +89,7 @@ def table(page):
 
 
 def block(page):
-    """What README has between its markers."""
+    """Text between README's markers."""
     title, date = page.splitlines()[0].removeprefix('# Results: '), re.search(r', commit \w+, ([\d-]+)', page)[1]
     found = sections(page)
     lost, raced = re.match(r'\s*(\d+) of the (\d+) lines', found[LOSSES][0]).groups()

@@ -100,7 +100,7 @@ def goal_text(goal):
 
 
 def goal_rows(results, goals):
-    """What a table shows of each goal: work, what with, goal, then for each tier (text, met or None)."""
+    """Cells of each goal: work, what with, goal, then for each tier (text, met or None)."""
     for goal in goals:
         cells = []
         for tier in results.tiers():
@@ -115,7 +115,7 @@ def goal_rows(results, goals):
 
 
 def library_cell(results, work, tier, library):
-    """How many times as long as ours a library takes, with the way that it took; bold where it is less."""
+    """Time of a library as a multiple of ours, with the way that it took; bold if it is less than 1."""
     peer = results.limited_to(tier, library)
     seen = results.ratio((work, peer), (work, f'posenc {tier}'))
     if seen is None:

@@ -1,11 +1,11 @@
-"""What is measured: the lines of work (bench/peers/work.h), those that goals are set for, the sweeps of the charts."""
+"""Lines of work that are measured (bench/peers/work.h): with goals, and for the sweeps of the charts."""
 from dataclasses import dataclass
 
 LAYOUTS = ('half', 'interleaved')
 
 
 def elements(kind, **shape):
-    """What a line is divided by: channels, cosines and sines, unmasked keys, or multiplications with additions."""
+    """Number that a line's time is divided by: channels, cosines and sines, unmasked keys, or multiplications with additions."""
     if kind == 'rope':
         return shape['tokens'] * shape['heads'] * shape['dim']
     if kind == 'rows':
@@ -165,7 +165,7 @@ def score_goals():
 
 
 def tiles_in_window(tokens, window):
-    """The share of what attention takes together, 64 queries and a panel of 32 keys, that a window leaves in sight."""
+    """Share of tiles of 64 queries and a panel of 32 keys with visible keys in a window."""
     seen = sum((first + 63) // 32 - max(0, first - window + 1) // 32 + 1 for first in range(0, tokens, 64))
     return seen / ((tokens // 64) * (tokens // 32))
 
@@ -192,8 +192,8 @@ COLUMNS = ('x_limit', 'x_alone', 'x_unfused')
 
 
 def goal_groups():
-    """Lines that are raced, [[line]]: those that a goal compares, be it through a third, are in one group, as ratios
-    are of neighbours in time. What posenc-bench measures is not among them."""
+    """Groups of lines that are raced, [[line]]: lines that a goal compares, if only through a third, share a group,
+    because ratios are of neighbours in time. Work of posenc-bench is not among them."""
     groups = []
     for goal in GOALS + CALL_GOALS:
         if goal.against in COLUMNS:

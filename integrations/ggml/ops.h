@@ -41,12 +41,14 @@ typedef struct kept_rope {
 /* One backend, which one thread at a time computes with. */
 typedef struct backend_state {
     int n_threads;
-    posenc_attention_math attention_math;
     int oldest_rope;
     kept_rope ropes[MAX_ROPES];
     char *scratch; /* of all threads, kept from node to node */
     size_t scratch_size;
 } backend_state;
+
+/* A line to ggml's log. */
+__attribute__((format(printf, 1, 2))) void log_error(const char *format, ...);
 
 /* Scratch of the backend, kept from node to node; NULL if there is none to be had. */
 char *scratch_of(backend_state *state, size_t needed);

@@ -11,19 +11,11 @@
 
 #include "interface.h"
 #include "ops.h"
+#include "options.h"
+#include "stats.h"
 
 /* Below this a second thread costs more than it saves; measured with libgomp's threads awake. */
 #define MIN_ELEMENTS_PER_THREAD 16384
-
-/* Below this a node stays with ggml: handing it over splits the graph, which costs some 3 microseconds on either side,
- * and more with several threads: at 8192, models of a few layers generated 0.95 times as fast with two.
- * POSENC_GGML_MIN_ELEMENTS in the environment says otherwise. */
-static int64_t min_elements = 32768;
-
-/* Arithmetic for Q8_0 and Q4_0. Integers take 0.5 to 0.9 of the time of float32 where the CPU has VNNI, and their error
- * is far below that of ggml, which rounds queries to Q8_0. POSENC_GGML_ATTENTION_MATH in the environment says
- * otherwise. */
-static posenc_attention_math attention_math = POSENC_MATH_INT16;
 
 /* Words 0 and 3 of ROPE are unused by ggml and 0. FLASH_ATTN_EXT has two hints that leave the result as it is: the
  * precision of sums, and how many keys of a query are unmasked. */
@@ -50,12 +42,18 @@ static bool has_only_known_arguments(const operation *found, const struct ggml_t
     return true;
 }
 
+/* NULL: the plugin does not have it. */
+static const operation *operation_named(enum ggml_op op) {
+    for (size_t i = 0; i < N_OPERATIONS; i++)
+        if (operations[i].op == op)
+            return &operations[i];
+    return NULL;
+}
+
 /* The operation of a node; NULL if the plugin does not have it, or not with these arguments. */
 static const operation *find_operation(const struct ggml_tensor *node) {
-    for (size_t i = 0; i < N_OPERATIONS; i++)
-        if (operations[i].op == node->op)
-            return is_usable[i] && has_only_known_arguments(&operations[i], node) ? &operations[i] : NULL;
-    return NULL;
+    const operation *found = operation_named(node->op);
+    return found != NULL && is_usable[found - operations] && has_only_known_arguments(found, node) ? found : NULL;
 }
 
 /* Nodes that only look at memory in another way. */
@@ -70,7 +68,7 @@ static bool computes_nothing(const struct ggml_tensor *node) {
     }
 }
 
-__attribute__((format(printf, 1, 2))) static void log_error(const char *format, ...) {
+void log_error(const char *format, ...) {
     char line[320];
     va_list arguments;
     va_start(arguments, format);
@@ -88,6 +86,7 @@ posenc_status run_parts(const backend_state *state, part_of_node part, const voi
     int64_t worth = work / MIN_ELEMENTS_PER_THREAD;
     if (worth <= 1 || state->n_threads <= 1)
         return part(node, 0, 1);
+    stats_team(worth < state->n_threads ? (int)worth : state->n_threads);
     int worst = POSENC_OK;
 #pragma omp parallel num_threads(state->n_threads) reduction(max : worst)
     {
@@ -102,13 +101,16 @@ static const char *compute_node(backend_state *state, struct ggml_tensor *node) 
     const operation *found = find_operation(node);
     if (found == NULL)
         return "this backend does not have the operation, or not with these arguments";
+    double begin = stats_now();
     posenc_status status = found->check(node);
     if (status == POSENC_OK)
         status = found->compute(state, node);
+    stats_computed((size_t)(found - operations), node, begin);
     return status == POSENC_OK ? NULL : posenc_status_string(status);
 }
 
 static enum ggml_status compute_graph(ggml_backend_t backend, struct ggml_cgraph *graph) {
+    stats_split();
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         struct ggml_tensor *node = ggml_graph_node(graph, i);
         if (computes_nothing(node) || !is_wanted(node))
@@ -161,7 +163,6 @@ static ggml_backend_t open_backend(ggml_backend_dev_t device, const char *parame
         return NULL;
     }
     state->n_threads = 1;
-    state->attention_math = attention_math;
     backend->guid = &guid;
     backend->iface.get_name = backend_name;
     backend->iface.free = close_backend;
@@ -183,9 +184,13 @@ static const char *device_description(ggml_backend_dev_t device) {
     return "posenc: position information on the CPU";
 }
 
+/* Memory of ggml's device for the CPU, which this one works on. */
 static void device_memory(ggml_backend_dev_t device, size_t *free_bytes, size_t *total) {
     (void)device;
-    *free_bytes = *total = 0; /* none of its own */
+    ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+    *free_bytes = *total = 0;
+    if (cpu != NULL)
+        ggml_backend_dev_memory(cpu, free_bytes, total);
 }
 
 static enum ggml_backend_dev_type device_type(ggml_backend_dev_t device) {
@@ -214,14 +219,29 @@ static ggml_backend_buffer_t buffer_from_pointer(ggml_backend_dev_t device, void
     return ggml_backend_cpu_buffer_from_ptr(memory, size);
 }
 
+/* Why a node of a known operation stays with ggml. */
+static decline why_declined(const operation *found, const struct ggml_tensor *node) {
+    if (!is_usable[found - operations] || !has_only_known_arguments(found, node))
+        return UNKNOWN_ARGUMENTS;
+    if (found->work(node) < options.min_elements)
+        return TOO_SMALL;
+    /* In this order: a rope's arguments take microseconds, and a lone token's are most that ggml asks about. */
+    posenc_status status = found->check(node);
+    if (status == POSENC_OK && found->check_arguments != NULL)
+        status = found->check_arguments(node);
+    return status == POSENC_OK ? TAKEN : status == POSENC_ERR_DTYPE ? TYPES : OTHER_SHAPE;
+}
+
 static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *node) {
     (void)device;
     if (computes_nothing(node))
         return true;
-    const operation *found = find_operation(node);
-    /* In this order: a rope's arguments take microseconds, and a lone token's are most that ggml asks about. */
-    return found != NULL && found->work(node) >= min_elements && found->check(node) == POSENC_OK &&
-           (found->check_arguments == NULL || found->check_arguments(node) == POSENC_OK);
+    const operation *found = operation_named(node->op);
+    if (found == NULL)
+        return false;
+    decline why = why_declined(found, node);
+    stats_asked((size_t)(found - operations), why);
+    return why == TAKEN;
 }
 
 static bool device_reads_buffer(ggml_backend_dev_t device, ggml_backend_buffer_type_t type) {
@@ -328,37 +348,19 @@ static void find_usable_operations(void) {
     }
 }
 
-/* Reads POSENC_GGML_MIN_ELEMENTS. A text that is no number leaves the default. A number beyond int64 becomes the
- * largest, which no node reaches. */
-static void read_min_elements(void) {
-    const char *text = getenv("POSENC_GGML_MIN_ELEMENTS");
-    if (text == NULL)
-        return;
-    char *end;
-    long long number = strtoll(text, &end, 10);
-    if (end == text || *end != '\0' || number < 0)
-        log_error("posenc: POSENC_GGML_MIN_ELEMENTS='%.64s' is no whole number of 0 or more: it stays %lld\n", text,
-                  (long long)min_elements);
-    else
-        min_elements = number;
-}
-
-static void read_attention_math(void) {
-    const char *text = getenv("POSENC_GGML_ATTENTION_MATH");
-    if (text == NULL)
-        return;
-    if (strcmp(text, "f32") == 0)
-        attention_math = POSENC_MATH_F32;
-    else if (strcmp(text, "int16") != 0)
-        log_error("posenc: POSENC_GGML_ATTENTION_MATH='%.64s' is neither f32 nor int16: it stays int16\n", text);
+static void begin_stats(void) {
+    const char *names[N_OPERATIONS];
+    for (size_t i = 0; i < N_OPERATIONS; i++)
+        names[i] = operations[i].name;
+    stats_begin(names, N_OPERATIONS);
 }
 
 /* The one symbol that ggml looks for. NULL makes it go on without this backend. */
 __attribute__((visibility("default"))) ggml_backend_reg_t ggml_backend_init(void);
 
 ggml_backend_reg_t ggml_backend_init(void) {
-    read_min_elements();
-    read_attention_math();
+    read_options();
+    begin_stats();
     if (!host_is_known())
         return NULL;
     find_usable_operations();

@@ -3,7 +3,7 @@ import importlib
 import os
 import sys
 
-#: What each does, and the module whose main() takes its arguments.
+#: Summary of each command, and the module whose main() takes its arguments.
 _COMMANDS = {'model': ("verify and time a model's positional work", 'posenc.model.command'),
              'plot': ('draw an encoding, a bias or a comparison', 'posenc.plot.command'),
              'table': ('write an encoding or a bias as a NumPy file', 'posenc.table')}

@@ -16,8 +16,8 @@ def rope_from_config(config, *, part='text', layer_type=None, layout=None, conte
     file nor its model_type tells.
     context: the longest sequence to come, which 'longrope' needs and 'dynamic' wants.
     strict: fields about positions that are not understood are refused; otherwise a warning names them.
-    Other keyword arguments are those of Rope, and win over the file. Of latent attention (DeepSeek) the Rope is that of
-    the rotated channels alone. Raises Refused, a ValueError.
+    Other keyword arguments are those of Rope, and win over the file. For latent attention (DeepSeek)
+    the Rope has the rotated channels alone. Raises Refused, a ValueError.
     """
     if layout is not None:
         options['layout'] = layout

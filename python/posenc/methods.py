@@ -1,4 +1,4 @@
-"""What `python -m posenc table` writes and `plot` draws: encodings and biases by name, with their options.
+"""Encodings and biases by name, with their options, for `python -m posenc table` and `plot`.
 
 A method is a function of its options below the decorator that names it: _encoding (it returns Rows) or _bias (Bias).
 """
@@ -22,10 +22,10 @@ class Rows:
 
 @dataclass
 class Bias:
-    """Of attention scores; -inf where a key is masked."""
+    """Bias of attention scores; -inf for masked keys."""
     values: np.ndarray        #: (n_heads, n_queries, n_keys)
     is_causal: bool = True
-    is_by_offset: bool = True #: it depends on key - query alone
+    is_by_offset: bool = True #: True if it depends on key - query alone
     unit: str = 'bias'
     row: str = 'query'
     column: str = 'key'
@@ -108,7 +108,7 @@ class Method:
     n_parts: int = 1          #: of dim channels each, side by side
 
     def bytes(self, o):
-        """Of the whole table, about."""
+        """Bytes of the whole table, about."""
         n = o.height * o.width if 'height' in self.defaults else o.length
         return 4 * n * (n * o.heads if self.is_bias else o.dim * self.n_parts)
 
@@ -118,7 +118,7 @@ class Method:
         return of not in self.defaults or getattr(o, of) != OPTIONS[of].words[0]
 
     def describe(self, o):
-        """What is not usual, and numbers all the same unless they are 0; the axes tell length and start."""
+        """Options that differ from their defaults, and numbers other than 0. Axes show length and start."""
         said = []
         for name, default in self.defaults.items():
             value, option = getattr(o, name.replace('-', '_')), OPTIONS[name]

@@ -7,7 +7,7 @@ from .methods import METHODS, OPTIONS
 
 
 class Refused(ValueError):
-    """What is wrong with the arguments, and how to put it right."""
+    """A fault of the arguments, and how to put it right."""
 
 
 def _type_of(option):

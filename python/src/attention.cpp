@@ -140,7 +140,7 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
     }
 }
 
-// Units where they are enough for all threads, as in prefill; else parts of units by segments of keys, as in decode.
+// Runs work units if there are enough for all threads, as in prefill; otherwise split-KV partitions, as in decode.
 posenc_status run(const posenc_attention_args &args, int threads) {
     int64_t units = posenc_attention_tile_count(&args.q, &args.k);
     size_t bytes = posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]);

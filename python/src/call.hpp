@@ -33,7 +33,7 @@ Enum enumerator(const std::string &text, std::initializer_list<Word> words, cons
 /** A TypeError that names the argument. kind: what is expected, in words. */
 py::type_error unexpected(py::handle value, const char *argument, const char *kind);
 
-/** What Python gave as a T, or unexpected(). */
+/** Converts a Python value to T, or throws unexpected(). */
 template <typename T> T converted(py::handle value, const char *argument, const char *kind) {
     try {
         return value.cast<T>();
@@ -58,7 +58,7 @@ struct Key {
     }
 };
 
-/** Keyword arguments that are taken by name; finish() raises TypeError for those that nobody took. */
+/** Keyword arguments that are taken by name; finish() raises TypeError for arguments that were not taken. */
 class Options {
   public:
     Options(const char *function, const py::dict &given) : function_(function), given_(given) {

@@ -6,7 +6,7 @@
 
 namespace binding {
 
-/** Where n_axes stands when each sequence of a batch has positions of its own: an encoding takes
+/** Place of n_axes when each sequence of a batch has positions of its own: an encoding takes
  * (n_batch, n_axes, n_tokens), a rotation (n_axes, n_batch, n_tokens), as position_ids of several axes are. */
 enum class AxesCome { behind_batch, before_batch };
 

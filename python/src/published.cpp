@@ -58,7 +58,7 @@ struct Published {
         return {params.axes.sections, params.axes.sections + params.axes.n_axes};
     }
 
-    // What posenc_rope_create says, and with POSENC_OK the frequencies and the magnitude that it has made.
+    // Status of posenc_rope_create and, with POSENC_OK, the frequencies and the magnitude that it computed.
     py::tuple frequencies() const {
         posenc_rope *rope = nullptr;
         posenc_status status = posenc_rope_create(&params, &rope);

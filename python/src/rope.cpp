@@ -89,7 +89,7 @@ Output blocks_of(const Tensor &x, int64_t head_dim, py::handle out, posenc_dtype
     return {std::move(bytes), std::move(tensor), view};
 }
 
-// What a rotation writes to: x itself, `out`, or a new array of x's type or another.
+// Output of a rotation: x itself, `out`, or a new array of x's type or another.
 Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, py::handle out, bool in_place,
                  py::handle dtype, const std::string &stored) {
     if (in_place && !dtype.is_none())

@@ -54,7 +54,7 @@ FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
     options.finish();
 }
 
-// What posenc_rope_apply_tensors takes: dense planes of int32, or a table. Integers do not go by a table, for a shift
+// Positions for posenc_rope_apply_tensors: dense planes of int32, or a table. Integers do not become a table: a shift
 // skips no token there.
 class FusedPositions {
   public:

@@ -123,7 +123,7 @@ void RopeParams::set_axes_by_list(py::handle axes) {
     params_.lists.axes = axis_of_pair_.data();
 }
 
-// How many planes of positions there are where n_axes does not say it.
+// Number of planes of positions if n_axes does not say it.
 int64_t RopeParams::implied_n_axes(int64_t n_sections) const {
     if (params_.axes.kind == POSENC_AXES_PIXTRAL)
         return 2;

@@ -15,7 +15,7 @@ class RopeParams {
      * for the list of them. */
     RopeParams(int64_t head_dim, Options &options);
 
-    /** Those of layers with local attention. */
+    /** Parameters of layers with local attention. */
     RopeParams local() const;
     const posenc_rope_params *get() const {
         return &params_;

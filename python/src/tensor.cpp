@@ -129,7 +129,7 @@ Tensor from_capsule(py::object capsule, const char *argument) {
 // Letters of the module struct.
 Kind kind_of_format(const std::string &format, int64_t bytes) {
     char letter = format.size() == 1 ? format[0] : format.size() == 2 && is_native_order(format[0]) ? format[1] : 0;
-    for (const char *letters : {"iilq", "uBc", "b?", "fefd"}) { // a letter of NumPy, and those that mean it
+    for (const char *letters : {"iilq", "uBc", "b?", "fefd"}) { // a letter of NumPy, then letters that mean the same
         if (letter != 0 && std::strchr(letters + 1, letter) != nullptr)
             return kind_of_letter(letters[0], bytes);
     }

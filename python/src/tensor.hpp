@@ -110,7 +110,7 @@ void expect_writable(const Tensor &tensor, const char *argument);
 
 std::string text_of(const Shape &shape);
 
-/** What NumPy makes of a list, a tensor or another array. */
+/** Converts a list, a tensor or another array to a NumPy array. */
 py::array as_numpy(py::handle object, const char *argument);
 
 /** Which arrays are taken for a list of numbers. NumPy would make numbers of texts, booleans and complex ones. */
@@ -140,7 +140,7 @@ template <typename T> class Numbers {
   public:
     Numbers() = default;
 
-    /** Of any shape, which the caller looks at. */
+    /** Takes any shape, which the caller checks. */
     Numbers(py::handle object, const char *argument) {
         if (!object || object.is_none())
             return;
@@ -152,7 +152,7 @@ template <typename T> class Numbers {
         size_ = array.size();
         owner_ = std::move(array);
     }
-    /** Of this shape, in which any_extent is any. */
+    /** Takes the wanted shape; any_extent stands for any extent. */
     Numbers(py::handle object, const char *argument, std::initializer_list<int64_t> wanted)
         : Numbers(object, argument) {
         if (owner_)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: the walk over units, or over parts of units. */
+/* Fused attention: sizes of work and scratch, and the calls. A call checks its arguments and walks over work units, or
+ * over split-KV partitions (a work unit's share of the keys). */
 #include "attention/attention.h"
 
 #include "core/view.h"
 
-enum { MOST_ROWS = POSENC_MOST_ROWS };
+enum { MOST_PAIRS = POSENC_MOST_PAIRS };
 
 /* ---- Sizes ---- */
 
@@ -44,16 +45,16 @@ size_t posenc_attention_split_bytes(const posenc_attention_args *args) {
     return posenc_is_size(bytes) ? (size_t)bytes : 0;
 }
 
-/* A thread has a unit's scratch, then its sums of a segment and of all segments. */
+/* Scratch of a thread: a unit's, then sums of one segment and of all segments. */
 size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim) {
     if (!posenc_is_attention_dim(head_dim) || !posenc_is_attention_dim(v_dim))
         return 0;
-    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * MOST_ROWS * posenc_sums_floats(v_dim));
+    return sizeof(float) * (posenc_attention_unit_floats(head_dim, v_dim) + 2 * MOST_PAIRS * posenc_sums_floats(v_dim));
 }
 
 /* ---- Calls ---- */
 
-/* Checks the arguments and makes the call of them. */
+/* Checks the arguments and sets the call. */
 static posenc_status begin_call(const posenc_attention_args *args, posenc_attention_call *call) {
     if (args == NULL || args->params == NULL)
         return POSENC_ERR_NULL;
@@ -73,22 +74,22 @@ static posenc_status begin_call(const posenc_attention_args *args, posenc_attent
     return POSENC_OK;
 }
 
-/* The pairs' rows of q or out. */
-static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void *rows[MOST_ROWS]) {
+/* Rows of q or out of the unit's pairs. */
+static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void *rows[MOST_PAIRS]) {
     size_t n_pairs = (size_t)posenc_attention_pairs(u);
     for (size_t pair = 0; pair < n_pairs; pair++)
         rows[pair] = posenc_token_at(x, posenc_attention_place(u, (int64_t)pair));
     return (posenc_rows_ahead){rows, posenc_attention_row_bytes(x), n_pairs};
 }
 
-/* next: the unit behind it; NULL: none. */
+/* Computes a unit: sums of its segments, combined one after the other. next: the unit that follows, or NULL. */
 static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next, float *scratch) {
     const posenc_attention_call *call = u->call;
     int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
     size_t stride = posenc_sums_floats(v_dim);
     posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride};
-    float *totals = sums.rows + MOST_ROWS * stride;
-    const void *out_rows[MOST_ROWS], *next_rows[MOST_ROWS];
+    float *totals = sums.rows + MOST_PAIRS * stride;
+    const void *out_rows[MOST_PAIRS], *next_rows[MOST_PAIRS];
     u->after[0] = rows_of(u, &call->args->out, out_rows);
     if (next != NULL)
         u->after[1] = rows_of(next, &call->args->q, next_rows);
@@ -133,53 +134,54 @@ posenc_status posenc_attention(const posenc_score_params *params, const posenc_v
     return posenc_attention_run(&args, scratch, units);
 }
 
-/* ---- Parts ---- */
+/* ---- Split-KV partitions ---- */
 
-/* The unit's sums of a segment among all parts: [segment][pair of all][v_dim + 2]. */
-static posenc_attention_sums part_of(const posenc_attention_unit *u, int64_t segment, const void *parts) {
+/* Sums of a unit and a segment among all partitions: [segment][pair of the call][v_dim + 2]. */
+static posenc_attention_sums partition_of(const posenc_attention_unit *u, int64_t segment, const void *partitions) {
     const posenc_view *q = &u->call->args->q;
     size_t stride = (size_t)u->call->args->v.ne[0] + 2;
     int64_t kv_head = u->batch * (q->ne[1] / u->call->group) + u->kv_head;
     int64_t pair = kv_head * u->call->per_kv_head + u->first;
     int64_t row = segment * posenc_view_rows(q) + pair;
-    return (posenc_attention_sums){(float *)(uintptr_t)parts + (size_t)row * stride, stride};
+    return (posenc_attention_sums){(float *)(uintptr_t)partitions + (size_t)row * stride, stride};
 }
 
-static posenc_status begin_parts(const posenc_attention_args *args, const void *parts, posenc_attention_call *call) {
+static posenc_status begin_partitions(const posenc_attention_args *args, const void *partitions,
+                                      posenc_attention_call *call) {
     posenc_status status = begin_call(args, call);
     if (status != POSENC_OK || call->n_segments == 0 || posenc_attention_tile_count(&args->q, &args->k) == 0)
         return status;
-    return posenc_attention_split_bytes(args) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(parts, sizeof(float));
+    return posenc_attention_split_bytes(args) == 0 ? POSENC_ERR_SHAPE : posenc_check_array(partitions, sizeof(float));
 }
 
-posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *parts,
+posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, void *partitions,
                                      posenc_range range) {
     posenc_attention_call call;
     posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
-        status = begin_parts(args, parts, &call);
+        status = begin_partitions(args, partitions, &call);
     if (status == POSENC_OK)
         status = posenc_check_rows(&range, posenc_attention_split_count(args));
     if (status != POSENC_OK)
         return status;
     int64_t n_units = posenc_attention_tile_count(&args->q, &args->k);
-    for (int64_t part = range.begin, n; part < range.end; part += n) {
-        int64_t segment = part / n_units; /* so that neighbours read the same tokens */
-        posenc_attention_unit unit = posenc_attention_unit_at(&call, part % n_units, range.end - part), u;
+    for (int64_t partition = range.begin, n; partition < range.end; partition += n) {
+        int64_t segment = partition / n_units; /* neighbouring partitions read the same tokens */
+        posenc_attention_unit unit = posenc_attention_unit_at(&call, partition % n_units, range.end - partition), u;
         n = unit.n_units;
         for (int64_t done = 0; done < unit.n; done += u.n) {
             u = posenc_attention_share(&unit, done);
             posenc_attention_begin_unit(&u, scratch);
-            posenc_attention_segment(&u, segment, part_of(&u, segment, parts));
+            posenc_attention_segment(&u, segment, partition_of(&u, segment, partitions));
         }
     }
     return POSENC_OK;
 }
 
-posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *parts,
+posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *partitions,
                                               posenc_range units) {
     posenc_attention_call call;
-    posenc_status status = begin_parts(args, parts, &call);
+    posenc_status status = begin_partitions(args, partitions, &call);
     if (status == POSENC_OK)
         status = posenc_check_rows(&units, posenc_attention_tile_count(&args->q, &args->k));
     if (status != POSENC_OK)
@@ -191,8 +193,8 @@ posenc_status posenc_attention_combine_splits(const posenc_attention_args *args,
             posenc_row_place at = posenc_attention_place(&u, pair);
             posenc_attention_start(&call, at.head, total);
             for (int64_t segment = 0; segment < call.n_segments; segment++) {
-                posenc_attention_sums part = part_of(&u, segment, parts);
-                posenc_attention_add(&call, part.rows + (size_t)pair * part.stride, total);
+                posenc_attention_sums partition = partition_of(&u, segment, partitions);
+                posenc_attention_add(&call, partition.rows + (size_t)pair * partition.stride, total);
             }
             posenc_attention_finish(&call, at, total);
         }

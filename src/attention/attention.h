@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of attention: checks, units of work, and the steps of their arithmetic.
+/* Internals of fused attention. A call is cut into work units: up to 96 (query, head) pairs of one KV head. A unit
+ * walks its keys segment by segment, a segment key block by key block (512 keys).
  *
- *     attention.c   the calls: units, or parts of units, in turn
- *     unit.c        what a unit is, and its scratch
- *     segment.c     a unit's keys, block by block: products, softmax, weighted sums
- *     block.c       what a block's pairs see, where its rows are, and which are fetched next
- *     math.c        which steps a call's arithmetic has: floats.c, quants.c (integers), pairs.c (bf16)
- *     combine.c     sums of segments joined, results written */
+ *     attention.c      calls: the walk over units, or over split-KV partitions of them
+ *     check.c          checks of a call's arguments; lists.c: checks of lists of keys, and their units
+ *     unit.c           the pairs of a unit and its scratch; heads.c: several heads of one unit, one by one
+ *     segment.c        a unit's keys, key block by key block: products, softmax, weighted sums
+ *     block.c          visible keys of a key block, addresses of its rows, rows to prefetch
+ *     math.c           arithmetic of a call: floats.c (float32), quants.c (integers), bf16.c
+ *     rotated.c        RoPE applied to K on load; row_addresses.c: rows by stride, page or list
+ *     combine.c        sums of segments and results of calls combined, results written
+ *     reference.c      attention with its probabilities in memory; index.c, top_k.c: the indexer of sparse.h */
 #ifndef POSENC_SRC_ATTENTION_H
 #define POSENC_SRC_ATTENTION_H
 
@@ -15,15 +19,15 @@
 #include "core/view.h"
 #include "softmax/scores.h"
 
-/* The tensors, each alone and with each other. The batches of k and v are not compared with q's: they may be pages.
- * (check.c) */
+/* Checks each tensor, and their extents against each other. The batches of k and v are not compared with q's: they may
+ * be pages. (check.c) */
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
 
-/* An output (NULL: none) overlaps none of the inputs, those of the softmax path included. (check.c) */
+/* Checks that an output (NULL: none) overlaps no input of attention or of its softmax. (check.c) */
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *args, const posenc_view *output);
 
-/* The arguments of a call; scores stands for the scores that it has. (check.c) */
+/* Checks all arguments of a call. scores: extents of its scores, without memory. (check.c) */
 posenc_status posenc_check_attention_args(const posenc_attention_args *args, const posenc_view *scores);
 
 static inline int posenc_is_attention_dim(int64_t dim) {
@@ -31,9 +35,9 @@ static inline int posenc_is_attention_dim(int64_t dim) {
 }
 
 enum {
-    POSENC_UNIT_ROWS = 96,                   /* pairs of a unit: whole tiles of all bodies */
-    POSENC_MOST_ROWS = 2 * POSENC_UNIT_ROWS, /* of units that are visited together, and share the packing of keys */
-    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,     /* keys of a block; attention.h says so */
+    POSENC_UNIT_PAIRS = 96,                    /* pairs of a unit: whole tiles of all bodies */
+    POSENC_MOST_PAIRS = 2 * POSENC_UNIT_PAIRS, /* of units that are visited together, and share the packing of keys */
+    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,       /* keys of a block; attention.h says so */
     POSENC_KEYS_PACKED =
         2 * POSENC_PANEL,       /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
     POSENC_VALUES_PACKED = 256, /* values that are packed at a time: with 128 channels 64 KB */
@@ -50,27 +54,27 @@ typedef struct posenc_attention_values posenc_attention_values;
 typedef void posenc_attention_multiply(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
 typedef void posenc_attention_sum(const posenc_attention_unit *u, const posenc_attention_values *values);
 
-/* The arithmetic of a block of keys. */
+/* Arithmetic of a key block. */
 typedef struct posenc_attention_steps {
-    /* Products of the unit's queries with keys, to its scores from number `at` on. */
+    /* Multiplies the unit's queries with keys; results go to its scores from number `at` on. */
     posenc_attention_multiply *multiply;
     /* Adds weighted values to the block's sums. */
     posenc_attention_sum *sum;
-    /* Values are summed by groups of so many keys, counted from the block's first: `values` then has whole groups, and
-     * masked keys a weight of 0. 1: each key by itself. */
+    /* Keys whose values are summed as one, counted from the block's first. More than 1: `values` has a multiple of
+     * them, and masked keys have a weight of 0. */
     size_t value_group;
     int sums_in_runs; /* a block's values may come in several runs */
 } posenc_attention_steps;
 
-/* What a call works on. */
+/* A call after its checks. */
 typedef struct posenc_attention_call {
     const posenc_attention_args *args;
     const posenc_kernels *kernels;
-    posenc_view scores;  /* as softmax sees them: never written, so they lie nowhere */
-    int64_t group;       /* heads that share a head of keys and values */
-    int64_t per_kv_head; /* (query, head) pairs that do */
+    posenc_view scores;  /* extents for softmax; has no memory */
+    int64_t group;       /* query heads that share a KV head */
+    int64_t per_kv_head; /* (query, head) pairs that share a KV head */
     int64_t n_segments;
-    size_t n_exact;                                 /* keys of a first block that is computed in float32; 0: none */
+    size_t n_exact;                                 /* keys of a first key block computed in float32; 0: none */
     void (*prepare)(const posenc_attention_unit *); /* the unit's queries for `steps`; NULL: they stay float32 */
     posenc_attention_steps steps, exact;            /* of all blocks, of that first one */
 } posenc_attention_call;
@@ -78,144 +82,144 @@ typedef struct posenc_attention_call {
 /* Sets the steps and n_exact. (math.c) */
 void posenc_attention_choose_steps(posenc_attention_call *call);
 
-/* A unit, or n_units of them that are visited together: pairs of one head of keys and values, or the same of several.
- * Pair p is pair first + p % n of head kv_head + p / n; pair i of a head is query i / group, head i % group of the
- * group. */
+/* A work unit, or n_units of them that are computed together: (query, head) pairs of one KV head, or the same pairs of
+ * n_heads KV heads. Pair p is pair first + p % n of KV head kv_head + p / n. Pair i of a KV head is query i / group,
+ * head i % group of the group. */
 struct posenc_attention_unit {
     const posenc_attention_call *call;
     int64_t batch;
-    int64_t kv_head, n_heads; /* heads of keys and values */
-    int64_t first, n;         /* of each; n_heads * n <= POSENC_MOST_ROWS */
+    int64_t kv_head, n_heads; /* KV heads */
+    int64_t first, n;         /* pairs of each KV head; n_heads * n <= POSENC_MOST_PAIRS */
     int64_t n_units;
     const int32_t *list; /* key j is number list[j] of the sequence; NULL: number j */
     size_t n_keys;
-    posenc_rows_ahead after[2]; /* fetched with its last values: its rows of out, and the next unit's of q */
-    /* In the caller's scratch, for each pair: */
-    posenc_softmax_row_args *rows; /* how the scores of all its keys become exponentials */
-    float *queries;                /* in float32 or bf16, posenc_query_floats(head_dim) apart */
-    int16_t *query_numbers;        /* as integers, head_dim apart, with a scale for each block */
+    posenc_rows_ahead after[2]; /* prefetched with the last values: the unit's rows of out, the next unit's of q */
+    /* Scratch for each pair: */
+    posenc_softmax_row_args *rows; /* softmax's arguments for all keys */
+    float *queries;                /* float32 or bf16, posenc_query_floats(head_dim) apart */
+    int16_t *query_numbers;        /* integers, head_dim apart, with a scale for each block */
     float *query_scales;
-    float *scores; /* of a block's keys, POSENC_KEY_BLOCK apart, then their exponentials */
-    float *side;   /* weighted sums of a block's values while its runs go by, posenc_sums_floats(v_dim) apart */
-    /* For a block, the addresses of the first head's keys, and of some behind them, and of its values: */
+    float *scores; /* scores of a key block, then their exponentials; POSENC_KEY_BLOCK apart */
+    float *side;   /* weighted sums of a key block until its last run, posenc_sums_floats(v_dim) apart */
+    /* Scratch for a key block: addresses of the first head's keys, of some keys behind the block, and of its values. */
     const void **key_rows, **value_rows;
-    /* For POSENC_KEYS_PACKED keys of one head: */
-    float *panels;  /* packed */
-    float *rotated; /* in float32; query_numbers have the same memory: keys that are rotated are no integers */
-    float *staged;  /* packed values, in float32 or bf16: the memory of both */
+    /* Scratch for POSENC_KEYS_PACKED keys of one head: */
+    float *panels;  /* packed keys */
+    float *rotated; /* rotated keys in float32; shares memory with query_numbers: integers are never rotated */
+    float *staged;  /* packed values, in float32 or bf16; shares memory with panels and rotated */
 };
 
-/* Floats from query to query, in whole blocks of pairs: both parts of each number have room where it stands. */
+/* Floats from query to query: whole blocks of bf16, so that both bf16 parts of a number fit in its place. */
 static inline size_t posenc_query_floats(int64_t head_dim) {
-    return (size_t)((head_dim + POSENC_PAIR_BLOCK - 1) / POSENC_PAIR_BLOCK * POSENC_PAIR_BLOCK);
+    return (size_t)((head_dim + POSENC_BF16_BLOCK - 1) / POSENC_BF16_BLOCK * POSENC_BF16_BLOCK);
 }
 
-/* Floats from row to row in the scratch, in whole lines of the caches. */
+/* Floats from row to row in the scratch: whole cache lines. */
 static inline size_t posenc_padded(int64_t n) {
     return (size_t)((n + 15) / 16 * 16);
 }
 
-/* Floats from panel to panel of n packed values. A line of the caches lies between panels: rows that are written to all
- * of them would otherwise share a set of the first cache. */
+/* Floats from panel to panel of n packed values. A cache line lies between panels: rows that are written to all of them
+ * would otherwise share a set of the first cache. */
 static inline size_t posenc_value_panel_floats(size_t n) {
     return (n + 1) * POSENC_VALUE_PANEL;
 }
 
-/* Floats from sum to sum in the scratch: v_dim, the largest logit and the sum of exponentials. */
+/* Floats from row to row of sums in the scratch: v_dim sums, the largest logit, the sum of exponentials. */
 static inline size_t posenc_sums_floats(int64_t v_dim) {
     return posenc_padded(v_dim + 2);
 }
 
-/* Units that so many pairs of one head of keys are cut into. */
+/* Work units of n_pairs pairs of one KV head. */
 static inline int64_t posenc_units_of(int64_t n_pairs) {
-    return n_pairs / POSENC_UNIT_ROWS + (n_pairs % POSENC_UNIT_ROWS > 0);
+    return n_pairs / POSENC_UNIT_PAIRS + (n_pairs % POSENC_UNIT_PAIRS > 0);
 }
 
 static inline int64_t posenc_attention_pairs(const posenc_attention_unit *u) {
     return u->n_heads * u->n;
 }
 
-/* Unit `number`, visited together with up to most - 1 that follow it: its n_units are how many. (unit.c) */
+/* Unit `number`, together with up to most - 1 units that follow it; n_units says how many. (unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most);
 
 posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
 
-/* Fetches the row of q or out that is some pairs behind `pair`, and with pair 0 those between: where heads lie side by
- * side, rows are pages apart, and prefill of 1024 tokens took 1.04 to 1.07 times as long (AMD Zen 3). */
+/* Prefetches the row of q or out that is 16 pairs behind `pair`; for pair 0 also the rows between. Where heads lie side
+ * by side, rows are pages apart, and prefill of 1024 tokens took 1.04 to 1.07 times as long without (AMD Zen 3). */
 void posenc_attention_fetch_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t pair);
 
-/* Floats of a unit's scratch, and of its staged values. */
+/* Floats of a unit's scratch, and of the staged values in it. */
 size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim);
 size_t posenc_attention_staged_floats(int64_t head_dim, int64_t v_dim);
 
-/* Puts the unit into its scratch, with what stands there before the first key: rows and queries. */
+/* Places the unit in its scratch, and fills in softmax's arguments and the queries. */
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch);
 
-/* Weighted sums so far: a row for each pair, v_dim sums, then the largest logit and the sum of exponentials. */
+/* Weighted sums so far. The row of a pair has v_dim sums, the largest logit and the sum of exponentials. */
 typedef struct posenc_attention_sums {
     float *rows;
     size_t stride; /* in floats */
 } posenc_attention_sums;
 
-/* Sums of one segment of keys alone. (segment.c) */
+/* Computes the sums of one segment of keys. (segment.c) */
 void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, posenc_attention_sums sums);
 
 /* ---- Lists of keys (lists.c) ---- */
 
-/* After softmax's parameters and pages are checked; scores as above. */
+/* Checks lists of keys. Softmax's parameters and pages must have been checked. */
 posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc_view *scores);
 
-/* The unit's pairs from pair `done` of each head on that share their keys. */
+/* Pairs of the unit, from pair `done` of each head on, that have one list of keys; all pairs without lists. */
 posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, int64_t done);
 
 /* ---- Rows of keys and values (row_addresses.c, rotated.c) ---- */
 
-/* Addresses of keys or values j .. j + n - 1 of the unit's first head, and the bytes of each. */
+/* Sets rows to the addresses of keys or values [j, j + n) of the unit's first head. */
 void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
                                     const void **rows);
+
+/* Bytes of one row of x: the channels of one head of one token. */
 size_t posenc_attention_row_bytes(const posenc_view *x);
 
-/* Address of row j in its page or list; *n becomes the number of rows, up to *n, that follow at x's stride. */
+/* Returns the address of row j in its page or list. Lowers *n to the rows from j on that lie at x's stride. */
 const void *posenc_attention_row_run(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
 
-/* n rows of x, of which `rows` is the first, as rows of float32. */
+/* Widens n rows of x, the first at `rows`, to float32. */
 void posenc_attention_widen(const posenc_attention_unit *u, const posenc_view *x, const void *rows, int64_t n,
                             float *to);
 
-/* Keys at work, n <= POSENC_KEYS_PACKED, where `first` is a multiple of a panel; and rows of all heads that are fetched
- * meanwhile. */
+/* Keys [first, first + n) that are multiplied at a time. n <= POSENC_KEYS_PACKED, `first` is a multiple of a panel. */
 struct posenc_attention_keys {
     int64_t first, n;
-    const void *const *rows;      /* the address of each, of the unit's first head */
-    int64_t first_pair, end_pair; /* no pair before or behind these sees one of them */
-    posenc_rows_ahead ahead[2];
+    const void *const *rows;      /* addresses in the unit's first head */
+    int64_t first_pair, end_pair; /* pairs outside [first_pair, end_pair) see none of the keys */
+    posenc_rows_ahead ahead[2];   /* rows of all heads, prefetched meanwhile */
 };
 
-/* Keys as they are multiplied: where they stand, or rotated. */
+/* Rows and type of keys that are multiplied: the cache's own, or rotated copies in float32. */
 typedef struct posenc_attention_stored {
     const void *const *rows;
     posenc_dtype type;
 } posenc_attention_stored;
 
-/* Rotates keys if the call says so: rows then has the addresses of what is in `rotated`. */
+/* Rotates keys into u->rotated if the call applies RoPE on load, and sets rows to the copies. */
 posenc_attention_stored posenc_attention_rotated(const posenc_attention_unit *u, const posenc_attention_keys *keys,
                                                  const void *rows[POSENC_KEYS_PACKED]);
 
-/* Values begin .. end - 1 of a block; rows has the address of each, of the unit's first head, or of any value where no
- * pair sees it. */
+/* Values [begin, end) of a key block that are summed at a time. */
 struct posenc_attention_values {
     size_t begin, end;
-    const void *const *rows;
-    const posenc_seen *seen; /* by each pair, counted from the block's first */
-    int has_hole;            /* in what any pair sees */
-    int is_first, is_last;   /* of the block's */
-    const float *keep;       /* what the sums before this block are multiplied by, for each pair */
+    const void *const *rows;       /* addresses in the unit's first head; of any value where no pair sees one */
+    const posenc_visible *visible; /* keys visible to each pair, counted from the block's first */
+    int has_hole;                  /* 1 if the visible keys of a pair have a hole */
+    int is_first, is_last;         /* first or last values of the block */
+    const float *keep;             /* factor of each pair's sums before this block */
     posenc_attention_sums sums;
-    posenc_rows_ahead ahead[2]; /* fetched meanwhile, of all heads */
+    posenc_rows_ahead ahead[2]; /* rows of all heads, prefetched meanwhile */
 };
 
-/* Calls a step whose kernels know one head for each of the unit's heads, with its rows and its share of those that are
- * fetched. (heads.c) */
+/* Calls a step once for each of the unit's heads, for kernels that know one head. Each call has the head's rows and its
+ * share of the rows to prefetch. (heads.c) */
 void posenc_attention_multiply_by_heads(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at,
                                         posenc_attention_multiply *multiply);
 void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_attention_values *values,
@@ -226,7 +230,7 @@ void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_
 void posenc_attention_multiply_floats(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
 void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_attention_values *values);
 
-/* Values that the float32 step takes at a time: those that it packs, or all. */
+/* Values that the float32 step sums at a time: as many as it packs, or a key block. */
 size_t posenc_attention_values_at_a_time(const posenc_attention_unit *u);
 
 void posenc_attention_quantise_queries(const posenc_attention_unit *u);
@@ -234,13 +238,18 @@ void posenc_attention_multiply_quants(const posenc_attention_unit *u, const pose
 void posenc_attention_sum_quants(const posenc_attention_unit *u, const posenc_attention_values *values);
 
 void posenc_attention_round_queries(const posenc_attention_unit *u);
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
-void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values);
+void posenc_attention_multiply_bf16(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
+void posenc_attention_sum_bf16(const posenc_attention_unit *u, const posenc_attention_values *values);
 
-/* ---- Rows of sums: what a head starts from, a segment's added, and the result written. (combine.c) ---- */
+/* ---- Rows of sums (combine.c) ---- */
 
+/* Sets a total to no key, and to the head's sink. */
 void posenc_attention_start(const posenc_attention_call *call, int64_t head, float *total);
+
+/* Combines a total with the sums of a segment. */
 void posenc_attention_add(const posenc_attention_call *call, const float *segment, float *total);
+
+/* Normalises a total and writes it to out, and its logarithm to lse. */
 void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total);
 
 #endif

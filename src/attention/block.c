@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: what the pairs of a unit see of a block of keys, where its rows are, and which are fetched next. */
+/* Fused attention, one key block of a unit: visible keys of each pair, addresses of its rows, rows to prefetch. */
 #include "attention/block.h"
 
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "core/view.h"
 #include "softmax/visible.h"
 
-/* ---- What is seen ---- */
+/* ---- Visible keys ---- */
 
-static int has_hole(posenc_seen seen) {
-    return seen.hole_begin < seen.hole_end;
+static int has_hole(posenc_visible visible) {
+    return visible.hole_begin < visible.hole_end;
 }
 
 typedef struct key_range {
@@ -20,25 +20,25 @@ typedef struct key_range {
 
 /* Clips keys [begin, end) to the n keys from `first` on, counted from there, and trims biases of -inf at its ends. */
 static key_range clip(const posenc_softmax_row_args *row, size_t begin, size_t end, size_t first, size_t n) {
-    key_range part = {posenc_max_size(begin, first), posenc_min_size(end, first + n)};
-    if (part.begin < part.end)
-        posenc_skip_masked(row, &part.begin, &part.end);
-    return part.begin < part.end ? (key_range){part.begin - first, part.end - first} : (key_range){0, 0};
+    key_range clipped = {posenc_max_size(begin, first), posenc_min_size(end, first + n)};
+    if (clipped.begin < clipped.end)
+        posenc_skip_masked(row, &clipped.begin, &clipped.end);
+    return clipped.begin < clipped.end ? (key_range){clipped.begin - first, clipped.end - first} : (key_range){0, 0};
 }
 
-/* Clips what a row sees to the n keys from `first` on. */
-static posenc_seen seen_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
-    if (!has_hole(row->seen)) {
-        key_range all = clip(row, row->seen.begin, row->seen.end, first, n);
-        return (posenc_seen){.begin = all.begin, .end = all.end};
+/* Clips a row's visible keys to the n keys from `first` on. */
+static posenc_visible visible_of(const posenc_softmax_row_args *row, size_t first, size_t n) {
+    if (!has_hole(row->visible)) {
+        key_range all = clip(row, row->visible.begin, row->visible.end, first, n);
+        return (posenc_visible){.begin = all.begin, .end = all.end};
     }
-    key_range before = clip(row, row->seen.begin, row->seen.hole_begin, first, n),
-              behind = clip(row, row->seen.hole_end, row->seen.end, first, n);
+    key_range before = clip(row, row->visible.begin, row->visible.hole_begin, first, n),
+              behind = clip(row, row->visible.hole_end, row->visible.end, first, n);
     if (before.end == 0)
-        return (posenc_seen){.begin = behind.begin, .end = behind.end};
+        return (posenc_visible){.begin = behind.begin, .end = behind.end};
     if (behind.end == 0)
-        return (posenc_seen){.begin = before.begin, .end = before.end};
-    return (posenc_seen){before.begin, before.end, behind.begin, behind.end};
+        return (posenc_visible){.begin = before.begin, .end = before.end};
+    return (posenc_visible){before.begin, before.end, behind.begin, behind.end};
 }
 
 /* A bit for each panel with keys begin .. end - 1. */
@@ -46,70 +46,70 @@ static uint32_t panels_with(size_t begin, size_t end) {
     return begin < end ? (UINT32_C(2) << ((end - 1) / POSENC_PANEL)) - (UINT32_C(1) << (begin / POSENC_PANEL)) : 0;
 }
 
-int posenc_attention_find_seen(posenc_attention_block *b) {
-    b->seen_first = b->n;
-    b->seen_end = 0;
+int posenc_attention_find_visible(posenc_attention_block *b) {
+    b->visible_first = b->n;
+    b->visible_end = 0;
     b->has_hole = 0;
     b->panels = 0;
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
-        posenc_seen seen = b->seen[pair] = seen_of(&b->unit->rows[pair], b->first, b->n);
-        if (seen.begin == seen.end)
+        posenc_visible visible = b->visible[pair] = visible_of(&b->unit->rows[pair], b->first, b->n);
+        if (visible.begin == visible.end)
             continue;
-        b->has_hole |= has_hole(seen);
-        b->panels |= panels_with(seen.begin, has_hole(seen) ? seen.hole_begin : seen.end);
-        b->panels |= has_hole(seen) ? panels_with(seen.hole_end, seen.end) : 0;
-        b->seen_first = posenc_min_size(b->seen_first, seen.begin);
-        b->seen_end = posenc_max_size(b->seen_end, seen.end);
+        b->has_hole |= has_hole(visible);
+        b->panels |= panels_with(visible.begin, has_hole(visible) ? visible.hole_begin : visible.end);
+        b->panels |= has_hole(visible) ? panels_with(visible.hole_end, visible.end) : 0;
+        b->visible_first = posenc_min_size(b->visible_first, visible.begin);
+        b->visible_end = posenc_max_size(b->visible_end, visible.end);
     }
-    return b->seen_first < b->seen_end;
+    return b->visible_first < b->visible_end;
 }
 
 size_t posenc_attention_run_end(const posenc_attention_block *b, size_t begin) {
     size_t end = begin;
     do
         end = (end / POSENC_PANEL + 1) * POSENC_PANEL;
-    while (end < b->seen_end && posenc_attention_has_panel(b, end) == posenc_attention_has_panel(b, begin));
-    return posenc_min_size(end, b->seen_end);
+    while (end < b->visible_end && posenc_attention_has_panel(b, end) == posenc_attention_has_panel(b, begin));
+    return posenc_min_size(end, b->visible_end);
 }
 
 /* ---- Addresses ---- */
 
-/* From the panel of the first seen key on, and of some keys behind the block. */
+/* Addresses of keys from the panel of the first visible key on, and of some keys behind the block to prefetch. */
 static void find_keys(posenc_attention_block *b) {
-    size_t begin = b->seen_first / POSENC_PANEL * POSENC_PANEL;
-    b->rows_end = posenc_min_size(b->n + POSENC_KEYS_PACKED, b->seen_limit - b->first);
+    size_t begin = b->visible_first / POSENC_PANEL * POSENC_PANEL;
+    b->rows_end = posenc_min_size(b->n + POSENC_KEYS_PACKED, b->visible_limit - b->first);
     posenc_attention_row_addresses(b->unit, &b->unit->call->args->k, (int64_t)(b->first + begin),
                                    (int64_t)(b->rows_end - begin), b->unit->key_rows + begin);
 }
 
-/* 1 if a pair sees one of keys begin .. end - 1; of a hole's keys it may be 1 too. */
-static int sees(posenc_seen seen, size_t begin, size_t end) {
-    return seen.begin < seen.end && seen.begin < end && seen.end > begin;
+/* 1 if a pair sees one of keys [begin, end). May also be 1 for keys of a hole. */
+static int sees(posenc_visible visible, size_t begin, size_t end) {
+    return visible.begin < visible.end && visible.begin < end && visible.end > begin;
 }
 
-/* Gives values begin .. end - 1 of the block, of which no pair sees one, the address of any. */
-static void set_unseen(const posenc_attention_unit *u, size_t begin, size_t end, const void *any) {
+/* Gives values [begin, end) of the block, which no pair sees, the address `any`. */
+static void set_masked(const posenc_attention_unit *u, size_t begin, size_t end, const void *any) {
     for (size_t j = begin; j < end; j++)
         u->value_rows[j] = any;
 }
 
-/* In panels that no pair sees, and behind the last to the end of its panel, of any value: groups read it for all of
- * them, with a weight of 0. */
+/* Addresses of values. Values of panels that no pair sees, and behind the last visible one to the end of its panel, get
+ * the address of a visible value: integers and bf16 read whole groups, with a weight of 0 for masked keys. */
 static void find_values(const posenc_attention_block *b) {
     const posenc_attention_unit *u = b->unit;
     const posenc_view *v = &u->call->args->v;
     const void *any;
-    posenc_attention_row_addresses(u, v, (int64_t)(b->first + b->seen_first), 1, &any);
-    set_unseen(u, 0, b->seen_first, any);
-    for (size_t begin = b->seen_first, end; begin < b->seen_end; begin = end) {
+    posenc_attention_row_addresses(u, v, (int64_t)(b->first + b->visible_first), 1, &any);
+    set_masked(u, 0, b->visible_first, any);
+    for (size_t begin = b->visible_first, end; begin < b->visible_end; begin = end) {
         end = posenc_attention_run_end(b, begin);
         if (posenc_attention_has_panel(b, begin))
             posenc_attention_row_addresses(u, v, (int64_t)(b->first + begin), (int64_t)(end - begin),
                                            u->value_rows + begin);
         else
-            set_unseen(u, begin, end, any);
+            set_masked(u, begin, end, any);
     }
-    set_unseen(u, b->seen_end, (b->seen_end + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL, any);
+    set_masked(u, b->visible_end, (b->visible_end + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL, any);
 }
 
 void posenc_attention_find_rows(posenc_attention_block *b) {
@@ -119,26 +119,27 @@ void posenc_attention_find_rows(posenc_attention_block *b) {
 
 /* ---- Runs ---- */
 
-/* 1 if the unit waits for memory, so that values are prefetched. Values that the caches hold anyway would pay 4 % for
- * it. */
+/* 1 if the unit waits for memory, so that values are prefetched with their keys. Prefetching values that the caches
+ * hold costs 4 %. */
 static int waits(const posenc_attention_unit *u) {
     return u->n <= POSENC_FEW_PAIRS && posenc_is_far(posenc_view_count(&u->call->args->v));
 }
 
-/* 1 if values are fetched while others are summed, and not with their keys: a block of them, and the keys that pass by,
- * are more than a second cache of 512 KB holds. float32 then takes 0.66 to 0.81 of the time, and f16, of half the size,
- * 1.04 to 1.1 (AMD Zen 3). */
+/* 1 if values are prefetched while others are summed, not with their keys. A key block of large values and the keys
+ * that pass by do not fit in a second cache of 512 KB: float32 takes 0.66 to 0.81 of the time. f16, of half the size,
+ * would take 1.04 to 1.1 times as long (AMD Zen 3). */
 static int streams_values(const posenc_attention_unit *u) {
     enum { BLOCK_BYTES = 1 << 17 };
     return u->n_heads > 1 ||
            (waits(u) && POSENC_KEY_BLOCK * posenc_attention_row_bytes(&u->call->args->v) > BLOCK_BYTES);
 }
 
-/* Tokens of so many bytes are at work while as many are fetched: whole tokens often lie a power of two apart, and then
- * have few sets of a second cache of 512 KB. Twice as many: float32 takes 1.1 to 1.25 times as long (AMD Zen 3). */
+/* RUN_BYTES: bytes of tokens at work, while as many are prefetched. Whole tokens often lie a power of two apart, and
+ * then share few sets of a second cache of 512 KB. With twice as many, float32 takes 1.1 to 1.25 times as long (AMD Zen
+ * 3). */
 enum { RUN_BYTES = 1 << 16, SHORTEST_RUN = 8 };
 
-/* Tokens of heads that are visited together. */
+/* Tokens of a run of several heads. */
 static size_t run_of_tokens(const posenc_view *x) {
     size_t run = POSENC_PANEL;
     while (run > SHORTEST_RUN && run * (size_t)x->nb[2] > RUN_BYTES)
@@ -172,14 +173,14 @@ void posenc_attention_find_runs(posenc_attention_block *b) {
     b->value_run = value_run(b);
 }
 
-/* ---- Rows that are fetched ---- */
+/* ---- Rows to prefetch ---- */
 
 /* Bytes from the first of the unit's heads to the end of its last. */
 static size_t token_bytes(const posenc_attention_unit *u, const posenc_view *x) {
     return (size_t)((u->n_heads - 1) * x->nb[1]) + posenc_attention_row_bytes(x);
 }
 
-/* Rows from number j of the block on, at most n and before `end`. */
+/* Rows [j, end) of the block, at most n of them. */
 static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, const void *const *rows,
                                     size_t j, size_t n, size_t end) {
     return (posenc_rows_ahead){rows + j, token_bytes(u, x), j < end ? posenc_min_size(end - j, n) : 0};
@@ -190,16 +191,17 @@ static posenc_rows_ahead keys_ahead(const posenc_attention_block *b, size_t j, s
 }
 
 static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j, size_t n) {
-    return rows_ahead(b->unit, &b->unit->call->args->v, b->unit->value_rows, j, n, b->seen_end);
+    return rows_ahead(b->unit, &b->unit->call->args->v, b->unit->value_rows, j, n, b->visible_end);
 }
 
-/* Leaves out the first and the last pairs that see none of the keys: half of a unit at the end of a causal prompt. */
+/* Leaves out the first and the last pairs that see none of the keys. At the end of a causal prompt that is half of a
+ * unit. */
 static void find_pairs(const posenc_attention_block *b, size_t j, posenc_attention_keys *keys) {
     size_t end = j + (size_t)keys->n;
     keys->end_pair = posenc_attention_pairs(b->unit);
-    while (keys->end_pair > 0 && !sees(b->seen[keys->end_pair - 1], j, end))
+    while (keys->end_pair > 0 && !sees(b->visible[keys->end_pair - 1], j, end))
         keys->end_pair--;
-    while (keys->first_pair < keys->end_pair && !sees(b->seen[keys->first_pair], j, end))
+    while (keys->first_pair < keys->end_pair && !sees(b->visible[keys->first_pair], j, end))
         keys->first_pair++;
 }
 
@@ -209,15 +211,15 @@ posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, 
     posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = u->key_rows + j};
     find_pairs(b, j, &keys);
     if (streams_values(u)) {
-        keys.ahead[0] =
-            next < b->seen_end ? keys_ahead(b, next, b->seen_end) : values_ahead(b, b->seen_first, b->value_run);
+        keys.ahead[0] = next < b->visible_end ? keys_ahead(b, next, b->visible_end)
+                                              : values_ahead(b, b->visible_first, b->value_run);
         return keys;
     }
     keys.ahead[0] = keys_ahead(b, next, b->rows_end);
-    if (waits(u)) /* values of these keys */
+    if (waits(u)) /* these keys' values */
         keys.ahead[1] = values_ahead(b, j, n);
-    else if (next >= b->seen_end) /* the values that are summed first */
-        keys.ahead[1] = values_ahead(b, b->seen_first, posenc_min_size(b->value_run, POSENC_VALUES_PACKED));
+    else if (next >= b->visible_end) /* the values that are summed first */
+        keys.ahead[1] = values_ahead(b, b->visible_first, posenc_min_size(b->value_run, POSENC_VALUES_PACKED));
     return keys;
 }
 
@@ -228,15 +230,15 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_block 
         .begin = begin,
         .end = end,
         .rows = u->value_rows + begin,
-        .seen = b->seen,
+        .visible = b->visible,
         .has_hole = b->has_hole,
         .is_last = is_last,
         .keep = b->keep,
         .sums = b->sums,
     };
-    if (end < b->seen_end)
+    if (end < b->visible_end)
         values.ahead[0] = values_ahead(b, end, b->value_run);
-    else if (b->first + b->n >= b->seen_limit)
+    else if (b->first + b->n >= b->visible_limit)
         memcpy(values.ahead, u->after, sizeof values.ahead);
     else if (streams_values(u)) /* the next block's keys */
         values.ahead[0] = keys_ahead(b, b->n, b->rows_end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of attention: one block of keys at work. */
+/* Internals of attention: one key block of a unit, with its visible keys, row addresses and runs. */
 #ifndef POSENC_SRC_ATTENTION_BLOCK_H
 #define POSENC_SRC_ATTENTION_BLOCK_H
 
@@ -9,19 +9,19 @@ typedef struct posenc_attention_block {
     const posenc_attention_unit *unit;
     const posenc_attention_steps *steps;
     posenc_attention_sums sums;
-    size_t first, n;                    /* keys of the block */
-    size_t seen_limit;                  /* no pair sees a key of the segment from here on */
-    posenc_seen seen[POSENC_MOST_ROWS]; /* by each pair, counted from the block's first key */
-    size_t seen_first, seen_end;        /* by any pair */
-    int has_hole;                       /* in what any pair sees */
-    uint32_t panels;                    /* that hold a key which any pair sees, a bit for each */
-    size_t key_run, value_run;          /* keys that are multiplied, and values that are summed, at a time */
-    size_t rows_end;                    /* so many keys from the block's first have addresses */
-    float keep[POSENC_MOST_ROWS];       /* what the sums are to be multiplied by */
+    size_t first, n;                           /* keys of the block */
+    size_t visible_limit;                      /* end of the segment's keys that a pair sees */
+    posenc_visible visible[POSENC_MOST_PAIRS]; /* keys that each pair sees, counted from the block's first */
+    size_t visible_first, visible_end;         /* keys that any pair sees */
+    int has_hole;                              /* 1 if the visible keys of a pair have a hole */
+    uint32_t panels;                           /* bit p: a pair sees a key of panel p */
+    size_t key_run, value_run;                 /* keys multiplied at a time, values summed at a time */
+    size_t rows_end;                           /* keys with addresses, counted from the block's first */
+    float keep[POSENC_MOST_PAIRS];             /* factors of the sums before this block */
 } posenc_attention_block;
 
-/* 1 if any pair sees a key of the block; sets which. */
-int posenc_attention_find_seen(posenc_attention_block *b);
+/* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. */
+int posenc_attention_find_visible(posenc_attention_block *b);
 
 /* Sets the addresses of the block's keys and values, of the unit's first head. */
 void posenc_attention_find_rows(posenc_attention_block *b);
@@ -31,16 +31,16 @@ static inline int posenc_attention_has_panel(const posenc_attention_block *b, si
     return b->panels >> (j / POSENC_PANEL) & 1;
 }
 
-/* End of the run of panels, all seen or all not, that has key `begin`. */
+/* End of the run of panels that begins at key `begin`: all of them are visible to a pair, or none is. */
 size_t posenc_attention_run_end(const posenc_attention_block *b, size_t begin);
 
 /* Sets key_run and value_run by the block's steps. */
 void posenc_attention_find_runs(posenc_attention_block *b);
 
-/* Keys j .. j + n - 1 of the block, with the rows that are fetched meanwhile. */
+/* Keys [j, j + n) of the block, with the rows to prefetch meanwhile. */
 posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, size_t j, size_t n);
 
-/* Values begin .. end - 1 of the block, likewise. is_last: of the block. */
+/* Values [begin, end) of the block, with the rows to prefetch meanwhile. is_last: the block's last values. */
 posenc_attention_values posenc_attention_values_at(const posenc_attention_block *b, size_t begin, size_t end,
                                                    int is_last);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a call on attention refuses. */
+/* Checks of attention's arguments: tensors, extents, rotation, pages, outputs apart from inputs. */
 #include "attention/attention.h"
 
 #include "core/view.h"
@@ -37,7 +37,6 @@ static posenc_status check_lse(const posenc_attention_args *t) {
     return posenc_check_apart(&t->out, t->lse);
 }
 
-/* Inputs of softmax, and the tensors, lie apart from an output; NULL: there is none. */
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *t, const posenc_view *output) {
     const posenc_score_params *p = t->params;
     posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
@@ -59,7 +58,7 @@ static posenc_status check_rotation(const posenc_attention_args *t, int64_t n_k)
     return t->k_table->per_channel ? POSENC_ERR_ENUM : posenc_check_table(t->k_rope, t->k_table, n_k);
 }
 
-/* After softmax's lengths. */
+/* Checks pages. The sequences' lengths must have been checked. */
 static posenc_status check_pages(const posenc_attention_args *t) {
     const posenc_attention_pages *pages = t->pages;
     if (pages == NULL)
@@ -73,7 +72,7 @@ static posenc_status check_pages(const posenc_attention_args *t) {
         return POSENC_ERR_NULL;
     if (!posenc_is_aligned(pages->table, 4))
         return POSENC_ERR_STRIDE;
-    int64_t n_batch = posenc_view_count(&t->q) > 0 ? t->q.ne[3] : 0; /* those for which pages are read */
+    int64_t n_batch = posenc_view_count(&t->q) > 0 ? t->q.ne[3] : 0; /* without queries no page is read */
     for (int64_t b = 0; b < n_batch; b++) {
         int64_t n_k = t->params->sequences.k_end != NULL ? t->params->sequences.k_end[b] : pages->n_k;
         for (int64_t page = 0; page * page_size < n_k; page++) {

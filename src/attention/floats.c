@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: products and sums in float32 (POSENC_MATH_F32). */
+/* Fused attention in float32 (POSENC_MATH_F32): scores of keys, and weighted sums of values. */
 #include "attention/attention.h"
 
 #include "core/minmax.h"
@@ -7,7 +7,8 @@
 
 /* ---- Products ---- */
 
-/* Up to POSENC_FEW queries are multiplied with keys where these stand. Keys of whole vectors: behind the last, any. */
+/* Multiplies up to POSENC_FEW queries with keys in place. The kernel takes whole vectors of keys: the first key pads
+ * them. */
 static void multiply_few(const posenc_attention_unit *u, const posenc_attention_keys *keys,
                          posenc_attention_stored stored, size_t at) {
     int64_t dim = u->call->args->k.ne[0], n = (keys->n + POSENC_FEW_ROWS - 1) / POSENC_FEW_ROWS * POSENC_FEW_ROWS;
@@ -51,7 +52,7 @@ static void multiply_packed(const posenc_attention_unit *u, const posenc_attenti
         .n_x = (size_t)(keys->end_pair - keys->first_pair),
         .n_rows = (size_t)keys->n,
     };
-    for (int i = 0; i < 2; i++) /* while the longer of both is at work */
+    for (int i = 0; i < 2; i++) /* the longer call prefetches */
         *(u->n > POSENC_FEW_PAIRS ? &dot.ahead[i] : &pack.ahead[i]) = keys->ahead[i];
     u->call->kernels->pack_rows(&pack);
     u->call->kernels->dot_rows(&dot);
@@ -76,9 +77,9 @@ void posenc_attention_multiply_floats(const posenc_attention_unit *u, const pose
 
 /* ---- Sums ---- */
 
-/* Where values stand, each tile of sums would widen them again, and rows a power of two apart share a few sets of the
- * caches. In panels a tile reads one piece of memory: prefill in float32 takes 0.87 to 0.96 times as long as with rows
- * widened one behind the other (AMD Zen 3). Queries as integers stand where values are packed. */
+/* 1 if values are packed into panels. In place, each tile of sums would widen them again, and rows a power of two apart
+ * share a few sets of the caches. From panels a tile reads one piece of memory: prefill in float32 takes 0.87 to 0.96
+ * times as long as with rows widened one behind the other (AMD Zen 3). Integer queries use the panels' memory. */
 static int packs_values(const posenc_attention_unit *u) {
     return u->n > POSENC_FEW_PAIRS && u->call->steps.multiply != posenc_attention_multiply_quants;
 }
@@ -100,7 +101,7 @@ static void pack_values(const posenc_attention_unit *u, const void *const *rows,
     u->call->kernels->pack_values(&args);
 }
 
-/* The sums of n values that are packed. */
+/* Computes the sums from n packed values. */
 static void sum_packed(const posenc_attention_unit *u, const posenc_attend_rows_args *sums, size_t n) {
     posenc_attend_panels_args args = {
         .weights = sums->weights,
@@ -120,21 +121,21 @@ static void sum_packed(const posenc_attention_unit *u, const posenc_attend_rows_
     u->call->kernels->attend_panels(&args);
 }
 
-/* Clips each pair's keys before a hole (pass 0), or behind it, to these values. */
-static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_ROWS],
-                 int32_t end[POSENC_MOST_ROWS]) {
+/* Clips each pair's visible keys before a hole (pass 0), or behind it, to these values. */
+static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_PAIRS],
+                 int32_t end[POSENC_MOST_PAIRS]) {
     int64_t first = (int64_t)values->begin, n = (int64_t)(values->end - values->begin);
     for (int64_t pair = 0; pair < n_pairs; pair++) {
-        posenc_seen seen = values->seen[pair];
-        int has_hole = seen.hole_begin < seen.hole_end;
-        int64_t from = (int64_t)(pass == 0 ? seen.begin : has_hole ? seen.hole_end : seen.end) - first;
-        int64_t to = (int64_t)(pass == 0 && has_hole ? seen.hole_begin : seen.end) - first;
+        posenc_visible visible = values->visible[pair];
+        int has_hole = visible.hole_begin < visible.hole_end;
+        int64_t from = (int64_t)(pass == 0 ? visible.begin : has_hole ? visible.hole_end : visible.end) - first;
+        int64_t to = (int64_t)(pass == 0 && has_hole ? visible.hole_begin : visible.end) - first;
         begin[pair] = (int32_t)posenc_min(posenc_max(from, 0), n);
         end[pair] = (int32_t)posenc_min(posenc_max(to, 0), n);
     }
 }
 
-/* Sums stay on the side until the block's last values, so that all of the block are one chain. */
+/* Sums values of several heads. Sums stay in u->side until the block's last values: one chain of fma per key block. */
 static void sum_heads(const posenc_attention_unit *u, const posenc_attention_values *values) {
     const posenc_view *v = &u->call->args->v;
     size_t n = values->end - values->begin;
@@ -143,7 +144,7 @@ static void sum_heads(const posenc_attention_unit *u, const posenc_attention_val
         pack_values(u, values->rows, n);
     for (int pass = 0; pass < n_passes; pass++) {
         int is_last = values->is_last && pass == n_passes - 1;
-        int32_t begin[POSENC_MOST_ROWS], end[POSENC_MOST_ROWS];
+        int32_t begin[POSENC_MOST_PAIRS], end[POSENC_MOST_PAIRS];
         clip(values, posenc_attention_pairs(u), pass, begin, end);
         posenc_attend_rows_args args = {
             .weights = u->scores + values->begin,

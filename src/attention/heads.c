@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: heads that are visited together, taken one by one by steps whose kernels know one head. */
+/* Fused attention: calls a step once for each head of a unit, for kernels that know one head. */
 #include "attention/attention.h"
 
 #include "core/minmax.h"
 
-/* One of the unit's heads as a unit. */
+/* Unit of one of the unit's heads. */
 static posenc_attention_unit head_of(const posenc_attention_unit *u, int64_t head) {
     const posenc_attention_args *args = u->call->args;
     posenc_attention_unit one = *u;
@@ -20,7 +20,7 @@ static posenc_attention_unit head_of(const posenc_attention_unit *u, int64_t hea
     return one;
 }
 
-/* Addresses of the head's rows. */
+/* Addresses of the head's rows: written to `to`, or for head 0 the rows themselves. */
 static const void *const *rows_of_head(const posenc_view *x, const void *const *rows, int64_t head, size_t n,
                                        const void **to) {
     if (head == 0)
@@ -30,7 +30,7 @@ static const void *const *rows_of_head(const posenc_view *x, const void *const *
     return to;
 }
 
-/* The head's share of the rows that all heads fetch. */
+/* Head's share of the rows that all heads prefetch. */
 static posenc_rows_ahead share_of_head(const posenc_attention_unit *u, posenc_rows_ahead all, int64_t head) {
     if (all.n == 0) /* no address */
         return all;
@@ -61,7 +61,7 @@ void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_
         posenc_attention_unit head = head_of(u, h);
         posenc_attention_values own = *values;
         own.rows = rows_of_head(&u->call->args->v, values->rows, h, values->end - values->begin, rows);
-        own.seen += h * u->n;
+        own.visible += h * u->n;
         own.keep += h * u->n;
         own.sums.rows += (size_t)(h * u->n) * own.sums.stride;
         for (int i = 0; i < 2; i++)

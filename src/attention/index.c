@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scores of an indexer: products of its heads with all keys, clamped at 0 and summed with the heads' weights. */
+/* Scores of a sparse-attention indexer: sum over heads of weight * max(0, q.k). A work unit is some queries of a
+ * sequence and 1024 of its keys. */
 #include "attention/index.h"
 
 #include <string.h>
@@ -10,16 +11,16 @@
 #include "kernels/kernels.h"
 
 enum {
-    ROWS = POSENC_UNIT_ROWS,
-    KEYS = POSENC_KEYS_PACKED, /* that are packed and multiplied at a time */
-    TILE_KEYS = 1024           /* 128 tiles of a query with 131072 keys: enough to share between threads */
+    PAIRS = POSENC_UNIT_PAIRS,
+    KEYS = POSENC_KEYS_PACKED, /* keys packed and multiplied at a time */
+    UNIT_KEYS = 1024           /* 128 units of a query with 131072 keys: enough to share between threads */
 };
 
 /* ---- Sizes ---- */
 
-/* Queries of a tile: together they have ROWS heads at most, or it is one, whose heads go by blocks of ROWS. */
-static int64_t queries_of_tile(const posenc_index_args *args) {
-    return posenc_max(1, ROWS / posenc_max(1, args->q.ne[1]));
+/* Queries of a unit: together at most PAIRS heads, or one query, whose heads go by blocks of PAIRS. */
+static int64_t queries_of_unit(const posenc_index_args *args) {
+    return posenc_max(1, PAIRS / posenc_max(1, args->q.ne[1]));
 }
 
 static int64_t pieces(int64_t n, int64_t size) {
@@ -30,13 +31,13 @@ int64_t posenc_index_tile_count(const posenc_index_args *args) {
     if (args == NULL || posenc_view_is_too_large(&args->q) || posenc_view_is_too_large(&args->scores))
         return 0;
     const posenc_view *scores = &args->scores;
-    return pieces(scores->ne[1], queries_of_tile(args)) * pieces(scores->ne[0], TILE_KEYS) * scores->ne[3];
+    return pieces(scores->ne[1], queries_of_unit(args)) * pieces(scores->ne[0], UNIT_KEYS) * scores->ne[3];
 }
 
 size_t posenc_index_workspace_bytes(int64_t dim) {
     if (!posenc_is_attention_dim(dim))
         return 0;
-    return sizeof(float) * (ROWS * posenc_padded(dim) + KEYS * (size_t)dim + ROWS * KEYS);
+    return sizeof(float) * (PAIRS * posenc_padded(dim) + KEYS * (size_t)dim + PAIRS * KEYS);
 }
 
 /* ---- Checks ---- */
@@ -102,67 +103,67 @@ static posenc_status check_args(const posenc_index_args *args) {
     return status;
 }
 
-/* ---- A tile ---- */
+/* ---- A work unit ---- */
 
-/* Some queries of a sequence and some of its keys. */
-typedef struct index_tile {
+/* Queries of a sequence and a range of its keys. */
+typedef struct index_unit {
     const posenc_index_args *args;
     const posenc_kernels *kernels;
     int64_t batch, first_query, n_queries;
     posenc_key_span keys;
-    /* In the caller's scratch: */
-    float *queries;  /* of the block of heads, in float32, posenc_padded(dim) apart */
+    /* Scratch: */
+    float *queries;  /* rows of a head block in float32, posenc_padded(dim) apart */
     float *panels;   /* KEYS packed keys */
-    float *products; /* of both, KEYS apart */
-} index_tile;
+    float *products; /* query rows times keys, KEYS apart */
+} index_unit;
 
-/* Heads of all queries of the tile. */
+/* Heads [first, first + n) of all queries of the unit. */
 typedef struct head_block {
     int64_t first, n;
 } head_block;
 
-static index_tile tile_at(const posenc_index_args *args, int64_t number, float *scratch) {
-    int64_t n_q = args->q.ne[2], n_k = args->k.ne[2], per_query = queries_of_tile(args);
-    int64_t n_key_tiles = pieces(n_k, TILE_KEYS), n_query_tiles = pieces(n_q, per_query);
-    int64_t first_key = number % n_key_tiles * TILE_KEYS, first = number / n_key_tiles % n_query_tiles * per_query;
-    index_tile t = {
+static index_unit unit_at(const posenc_index_args *args, int64_t number, float *scratch) {
+    int64_t n_q = args->q.ne[2], n_k = args->k.ne[2], per_query = queries_of_unit(args);
+    int64_t n_key_units = pieces(n_k, UNIT_KEYS), n_query_units = pieces(n_q, per_query);
+    int64_t first_key = number % n_key_units * UNIT_KEYS, first = number / n_key_units % n_query_units * per_query;
+    index_unit t = {
         .args = args,
         .kernels = posenc_active_kernels(),
-        .batch = number / n_key_tiles / n_query_tiles,
+        .batch = number / n_key_units / n_query_units,
         .first_query = first,
         .n_queries = posenc_min(per_query, n_q - first),
-        .keys = {first_key, posenc_min(first_key + TILE_KEYS, n_k)},
+        .keys = {first_key, posenc_min(first_key + UNIT_KEYS, n_k)},
     };
     t.queries = scratch;
-    t.panels = t.queries + ROWS * posenc_padded(args->q.ne[0]);
+    t.panels = t.queries + PAIRS * posenc_padded(args->q.ne[0]);
     t.products = t.panels + KEYS * args->q.ne[0];
     return t;
 }
 
-/* Of the keys, those that query i of the tile sees. */
-static posenc_key_span seen_of(const index_tile *t, int64_t i, posenc_key_span keys) {
-    posenc_key_span seen = posenc_key_span_of(&t->args->bounds, t->args->k.ne[2], t->first_query + i, t->batch);
-    return (posenc_key_span){posenc_max(seen.begin, keys.begin), posenc_min(seen.end, keys.end)};
+/* Clips keys to the bounds of query i of the unit. */
+static posenc_key_span visible_of(const index_unit *t, int64_t i, posenc_key_span keys) {
+    posenc_key_span visible = posenc_key_span_of(&t->args->bounds, t->args->k.ne[2], t->first_query + i, t->batch);
+    return (posenc_key_span){posenc_max(visible.begin, keys.begin), posenc_min(visible.end, keys.end)};
 }
 
-static float *scores_at(const index_tile *t, int64_t i, int64_t key) {
+static float *scores_at(const index_unit *t, int64_t i, int64_t key) {
     return (float *)posenc_view_at(&t->args->scores, t->first_query + i, 0, t->batch) + key;
 }
 
-/* Scores start from 0. Keys that a query of the tile sees, from the first to the last. */
-static posenc_key_span begin_scores(const index_tile *t) {
-    posenc_key_span seen = {t->keys.end, t->keys.begin};
+/* Clears the scores within bounds. Returns the range of keys that any query of the unit sees. */
+static posenc_key_span begin_scores(const index_unit *t) {
+    posenc_key_span visible = {t->keys.end, t->keys.begin};
     for (int64_t i = 0; i < t->n_queries; i++) {
-        posenc_key_span own = seen_of(t, i, t->keys);
+        posenc_key_span own = visible_of(t, i, t->keys);
         if (own.begin >= own.end)
             continue;
         memset(scores_at(t, i, own.begin), 0, (size_t)(own.end - own.begin) * sizeof(float));
-        seen = (posenc_key_span){posenc_min(seen.begin, own.begin), posenc_max(seen.end, own.end)};
+        visible = (posenc_key_span){posenc_min(visible.begin, own.begin), posenc_max(visible.end, own.end)};
     }
-    return seen;
+    return visible;
 }
 
-static void stage_queries(const index_tile *t, head_block heads) {
+static void stage_queries(const index_unit *t, head_block heads) {
     const posenc_view *q = &t->args->q;
     size_t stride = posenc_padded(q->ne[0]);
     for (int64_t i = 0; i < t->n_queries; i++) {
@@ -180,10 +181,10 @@ static void stage_queries(const index_tile *t, head_block heads) {
     }
 }
 
-static void multiply(const index_tile *t, head_block heads, posenc_key_span keys) {
+static void multiply(const index_unit *t, head_block heads, posenc_key_span keys) {
     const posenc_view *k = &t->args->k;
     size_t dim = (size_t)k->ne[0], n = (size_t)(keys.end - keys.begin);
-    /* As many behind them are packed next, by this tile or the one after it. */
+    /* Prefetches as many keys behind these: this unit or the next packs them. */
     size_t n_next = posenc_min_size(n, (size_t)(k->ne[2] - keys.end));
     const void *rows[2 * KEYS];
     for (size_t j = 0; j < n + n_next; j++)
@@ -210,54 +211,54 @@ static void multiply(const index_tile *t, head_block heads, posenc_key_span keys
     t->kernels->dot_rows(&dot);
 }
 
-/* The products with these keys, to the scores of those that a query sees. */
-static void add_heads(const index_tile *t, head_block heads, posenc_key_span keys) {
+/* Adds the weighted, clamped products of a head block to the scores of visible keys. */
+static void add_heads(const index_unit *t, head_block heads, posenc_key_span keys) {
     for (int64_t i = 0; i < t->n_queries; i++) {
-        posenc_key_span seen = seen_of(t, i, keys);
-        if (seen.begin >= seen.end)
+        posenc_key_span visible = visible_of(t, i, keys);
+        if (visible.begin >= visible.end)
             continue;
         posenc_weighted_rows_args sum = {
             .weights = posenc_view_at(&t->args->weights, heads.first, t->first_query + i, t->batch),
             .weight_stride = (ptrdiff_t)t->args->weights.nb[1],
             .factor = 1.0f,
-            .rows = t->products + i * heads.n * KEYS + (seen.begin - keys.begin),
+            .rows = t->products + i * heads.n * KEYS + (visible.begin - keys.begin),
             .row_stride = (ptrdiff_t)(KEYS * sizeof(float)),
             .relu = 1,
-            .y = scores_at(t, i, seen.begin),
-            .dim = (size_t)(seen.end - seen.begin),
+            .y = scores_at(t, i, visible.begin),
+            .dim = (size_t)(visible.end - visible.begin),
             .n = (size_t)heads.n,
         };
         t->kernels->weighted_rows(&sum);
     }
 }
 
-static void score_tile(const index_tile *t) {
+static void score_unit(const index_unit *t) {
     int64_t n_heads = t->args->q.ne[1];
-    posenc_key_span seen = begin_scores(t);
-    if (seen.begin >= seen.end)
+    posenc_key_span visible = begin_scores(t);
+    if (visible.begin >= visible.end)
         return;
     for (head_block heads = {0, 0}; heads.first < n_heads; heads.first += heads.n) {
-        heads.n = posenc_min(ROWS, n_heads - heads.first);
+        heads.n = posenc_min(PAIRS, n_heads - heads.first);
         stage_queries(t, heads);
-        for (posenc_key_span keys = {seen.begin, 0}; keys.begin < seen.end; keys.begin = keys.end) {
-            keys.end = posenc_min(keys.begin + KEYS, seen.end);
+        for (posenc_key_span keys = {visible.begin, 0}; keys.begin < visible.end; keys.begin = keys.end) {
+            keys.end = posenc_min(keys.begin + KEYS, visible.end);
             multiply(t, heads, keys);
             add_heads(t, heads, keys);
         }
     }
 }
 
-posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range tiles) {
+posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, posenc_range units) {
     posenc_status status = posenc_check_array(scratch, sizeof(float));
     if (status == POSENC_OK)
         status = check_args(args);
     if (status == POSENC_OK)
-        status = posenc_check_rows(&tiles, posenc_index_tile_count(args));
+        status = posenc_check_rows(&units, posenc_index_tile_count(args));
     if (status != POSENC_OK)
         return status;
-    for (int64_t number = tiles.begin; number < tiles.end; number++) {
-        index_tile tile = tile_at(args, number, scratch);
-        score_tile(&tile);
+    for (int64_t number = units.begin; number < units.end; number++) {
+        index_unit unit = unit_at(args, number, scratch);
+        score_unit(&unit);
     }
     return POSENC_OK;
 }

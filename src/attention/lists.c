@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: the keys of each query as a list of their numbers. */
+/* Fused attention over lists of keys (sparse attention): checks, and the pairs of a unit that share a list. */
 #include "attention/attention.h"
 
 #include "core/minmax.h"
@@ -18,8 +18,8 @@ static int64_t length_of(const int32_t *list, int64_t n_max) {
 
 /* ---- Checks ---- */
 
-/* What has a number or a byte for each key in order is not gathered; what goes by position is. */
-static posenc_status check_company(const posenc_score_params *params) {
+/* Refuses per-key arrays with lists: they are not gathered. Terms by position are computed for listed keys. */
+static posenc_status check_other_terms(const posenc_score_params *params) {
     if (params->positions.keys != NULL)
         return POSENC_ERR_POSITION;
     int is_refused = params->mask.n_first > 0 || params->bool_mask != NULL || params->tree != NULL ||
@@ -39,7 +39,7 @@ static posenc_status check_extents(const posenc_attention_lists *lists, const po
     return posenc_is_aligned(lists->keys, 4) ? POSENC_OK : POSENC_ERR_STRIDE;
 }
 
-/* Every entry, up to the first that ends the list, is a key of the sequence. */
+/* 1 if every entry before the end of the list is a key in [begin, end). */
 static int is_inside(const int32_t *list, int64_t n_max, int64_t begin, int64_t end) {
     for (int64_t j = 0; j < n_max && list[j] != POSENC_LIST_END; j++)
         if (list[j] < begin || list[j] >= end)
@@ -51,7 +51,7 @@ posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc
     const posenc_attention_lists *lists = args->lists;
     if (lists == NULL)
         return POSENC_OK;
-    posenc_status status = check_company(args->params);
+    posenc_status status = check_other_terms(args->params);
     if (status == POSENC_OK)
         status = check_extents(lists, scores);
     if (status != POSENC_OK || lists->n_max == 0 || posenc_view_count(&args->q) == 0)
@@ -72,13 +72,13 @@ posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc
 
 posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, int64_t done) {
     const posenc_attention_lists *lists = unit->call->args->lists;
-    posenc_attention_unit part = *unit;
+    posenc_attention_unit share = *unit;
     if (lists == NULL)
-        return part;
+        return share;
     int64_t group = unit->call->group;
-    part.first += done;
-    part.n = posenc_min(unit->n - done, group - part.first % group);
-    part.list = lists->n_max > 0 ? list_at(lists, part.first / group, unit->batch) : NULL;
-    part.n_keys = (size_t)length_of(part.list, lists->n_max);
-    return part;
+    share.first += done;
+    share.n = posenc_min(unit->n - done, group - share.first % group);
+    share.list = lists->n_max > 0 ? list_at(lists, share.first / group, unit->batch) : NULL;
+    share.n_keys = (size_t)length_of(share.list, lists->n_max);
+    return share;
 }

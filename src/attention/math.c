@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: the steps that a call's arithmetic has. */
+/* Fused attention: steps of a call for its `math` and its types: float32, integers or bf16. */
 #include "attention/attention.h"
 
 #include "core/view.h"
 
 static const posenc_attention_steps in_float32 = {posenc_attention_multiply_floats, posenc_attention_sum_floats, 1, 1};
-static const posenc_attention_steps in_bf16 = {posenc_attention_multiply_pairs, posenc_attention_sum_pairs,
-                                               POSENC_PAIR_BLOCK, 1};
+static const posenc_attention_steps in_bf16 = {posenc_attention_multiply_bf16, posenc_attention_sum_bf16,
+                                               POSENC_BF16_BLOCK, 1};
 
-/* Integers take the place of float32 where keys, or values, are quantised; of keys that are rotated on load not. */
+/* Integers replace float32 for quantised values, and for quantised keys without RoPE on load. */
 static void choose_integers(posenc_attention_call *call) {
     const posenc_attention_args *args = call->args;
     int are_keys = posenc_block_bytes(args->k.dtype) > 0 && args->k_rope == NULL;
@@ -34,7 +34,7 @@ void posenc_attention_choose_steps(posenc_attention_call *call) {
     case POSENC_MATH_BF16X3:
         call->prepare = posenc_attention_round_queries;
         call->steps = in_bf16;
-        /* BF16X3 adds the second parts behind all values of a block. */
+        /* BF16X3 adds second parts after all first parts of a key block: its values come in one run. */
         call->steps.sums_in_runs = call->args->math != POSENC_MATH_BF16X3 || call->args->v.dtype == POSENC_BF16;
         break;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: quantised keys and values in exact integers (POSENC_MATH_INT16). */
+/* Fused attention over quantised keys and values in exact integers (POSENC_MATH_INT16): scores, and weighted sums. */
 #include "attention/attention.h"
 
 #include <float.h>
@@ -11,18 +11,18 @@
 
 enum { BLOCK = POSENC_QUANT_BLOCK };
 
-/* A query's block with less than this is 0. */
+/* A query block whose largest number is smaller becomes 0. */
 #define LEAST_QUERY 0x1p-100f
 
 /* ---- Queries ---- */
 
-/* Times factor, to the nearest integer, to even between two; below 2^22 in size. */
+/* Rounds x[c] * factor to the nearest integer, ties to even. |x[c] * factor| < 2^22. */
 static void round_block(const float *x, float factor, int16_t *numbers) {
     for (int c = 0; c < BLOCK; c++)
         numbers[c] = (int16_t)((x[c] * factor + 0x1.8p23f) - 0x1.8p23f);
 }
 
-/* The largest in size, infinity or NaN if one is; as integers, which compilers compare several at a time. */
+/* Largest |x|; infinity or NaN if a number is not finite. Compares integers, which compilers vectorise. */
 static float largest_of(const float *x) {
     int32_t most = 0;
     for (int c = 0; c < BLOCK; c++) {
@@ -32,7 +32,8 @@ static float largest_of(const float *x) {
     return posenc_float((uint32_t)most);
 }
 
-/* A block, the channels of each four in the order 0 2 1 3; what is not finite has a scale of NaN. */
+/* Quantises a block, the channels of each four in the order 0 2 1 3. Returns its scale: NaN if a number is not
+ * finite. */
 static float quantise_block(const float *x, int16_t *numbers) {
     float largest = largest_of(x);
     int16_t rounded[BLOCK] = {0};
@@ -81,7 +82,7 @@ static void multiply_head(const posenc_attention_unit *u, const posenc_attention
         .dim = dim,
         .n_rows = (size_t)n_padded,
     };
-    /* The products fetch the others. */
+    /* Packing prefetches the first list of rows, the products the second. */
     pack.ahead[0] = keys->ahead[0];
     u->call->kernels->pack_quants(&pack);
     posenc_dot_quants_args dot = {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention written out. */
+/* Reference attention: scores, probabilities and weighted sums in plain loops, in double. */
 #include "attention/attention.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 #include "kernels/half.h"
 
@@ -37,8 +37,8 @@ static void multiply(const posenc_view *q, const posenc_view *k, const posenc_vi
                 }
 }
 
-/* out[c, h, i, b] = sum over j of p[j, i, h, b] v_j[c]; keys of probability 0 do not count, whatever they hold. Without
- * keys there are no probabilities that could say what an empty row is. */
+/* out[c, h, i, b] = sum over j of p[j, i, h, b] v_j[c]. Keys of probability 0 are skipped, whatever they hold. Rows
+ * without keys have no probabilities: output.fully_masked decides. */
 static void mix(const posenc_score_params *params, const posenc_view *p, const posenc_view *v, const posenc_view *out) {
     const float *sinks = params->sinks;
     int64_t group = v->ne[1] > 0 ? out->ne[1] / v->ne[1] : 1;
@@ -69,7 +69,7 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
         return status;
     if (posenc_view_count(p) > 0)
         multiply(q, k, p);
-    posenc_score_params whole = *params; /* every probability is read */
+    posenc_score_params whole = *params; /* mix reads every probability */
     whole.output.masked = POSENC_MASKED_WRITTEN;
     status = posenc_softmax(&whole, p, p, posenc_range_all());
     if (status == POSENC_OK && posenc_view_count(out) > 0)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: RoPE applied to K on load. */
+/* Fused attention: RoPE applied to K on load, for caches of un-rotated keys. */
 #include "attention/attention.h"
 
 #include "core/view.h"
 #include "rope/rope.h"
 
-/* The head's keys as a view for the rotation: [head_dim, 1, n, 1]. */
+/* View of a head's keys for the rotation: [head_dim, 1, n, 1]. */
 static posenc_view as_tokens(const void *rows, const posenc_view *k, int64_t n) {
     return (posenc_view){
         .data = (void *)(uintptr_t)rows, /* only read */
@@ -15,7 +15,7 @@ static posenc_view as_tokens(const void *rows, const posenc_view *k, int64_t n) 
     };
 }
 
-/* Rotates keys number j .. j + n - 1 of the sequence. */
+/* Rotates the keys of x, which are keys j and following of the sequence. */
 static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t j, float *to) {
     const posenc_attention_args *args = u->call->args;
     posenc_rope_table table = *args->k_table;
@@ -27,7 +27,7 @@ static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t
     posenc_rope_rotate(args->k_rope, x, &table, &y);
 }
 
-/* The same of keys one stride apart. Blocks are widened first, where nothing is packed yet. */
+/* Rotates n keys one stride apart. Quantised keys are widened first, into panels, which are not packed yet. */
 static void rotate_run(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
     const posenc_view *k = &u->call->args->k;
     posenc_view x = as_tokens(rows, k, n);

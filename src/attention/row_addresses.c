@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: where the rows of keys and values are: one stride apart, in pages, or by a list. */
+/* Fused attention: addresses of rows of keys and values: one stride apart, in pages, or by a list. */
 #include "attention/attention.h"
 
 #include "core/minmax.h"
@@ -23,7 +23,7 @@ const void *posenc_attention_row_run(const posenc_attention_unit *u, const posen
     return posenc_view_at(x, u->kv_head, row, pages->table[u->batch * pages->stride + j / page_size]);
 }
 
-/* Rows of a list without pages. By row_run, sparse decode took 1.1 times as long. */
+/* Addresses of a list's rows without pages. By row_run, sparse decode took 1.1 times as long. */
 static void list_addresses(const posenc_attention_unit *u, const posenc_view *x, const int32_t *list, int64_t n,
                            const void **rows) {
     const char *first = posenc_view_at(x, u->kv_head, 0, u->batch);

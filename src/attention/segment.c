@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: a unit of queries that share keys and values, walked over the blocks of one segment of keys. */
+/* Fused attention: sums of a unit over one segment of keys, key block by key block. A key block is multiplied (scores),
+ * softened (exponentials, online softmax) and summed (weighted values). */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "kernels/fma.h"
 
 _Static_assert(POSENC_KEYS_EXACT % POSENC_KEYS_PACKED == 0 && POSENC_KEYS_EXACT % POSENC_QUANT_GROUP == 0,
-               "the block behind the exact keys begins with a panel and a group");
+               "the key block behind the exact keys begins with a panel and a group");
 
 enum { BLOCK = POSENC_KEY_BLOCK };
 
@@ -27,7 +28,7 @@ static void multiply_run(const posenc_attention_block *b, size_t begin, size_t e
 
 /* Multiplies the panels that hold unmasked keys, in runs. */
 static void multiply(const posenc_attention_block *b) {
-    for (size_t begin = 0, end; begin < b->seen_end; begin = end) {
+    for (size_t begin = 0, end; begin < b->visible_end; begin = end) {
         end = posenc_attention_run_end(b, begin);
         if (posenc_attention_has_panel(b, begin))
             multiply_run(b, begin, end);
@@ -36,12 +37,12 @@ static void multiply(const posenc_attention_block *b) {
 
 /* ---- Exponentials ---- */
 
-/* Softmax's arguments for a row of the block: everything that counts keys, counted from the block's first. */
+/* Softmax's arguments for a pair and the block: keys are counted from the block's first. */
 static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_t pair, uint8_t *bytes) {
     const posenc_attention_unit *u = b->unit;
     posenc_softmax_row_args args = u->rows[pair];
     args.n = b->n;
-    args.seen = b->seen[pair];
+    args.visible = b->visible[pair];
     if (args.k_pos != NULL)
         args.k_pos += b->first;
     else
@@ -58,28 +59,28 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
     return args;
 }
 
-/* Turns scores into exponentials, and the sum so far to the new maximum. */
+/* Replaces a pair's scores by exponentials, and rescales its sum of exponentials to the new maximum. */
 static void soften(posenc_attention_block *b, int64_t pair) {
     const posenc_attention_unit *u = b->unit;
     float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
-    if (b->seen[pair].begin == b->seen[pair].end)
+    if (b->visible[pair].begin == b->visible[pair].end)
         return;
     uint8_t bytes[2][POSENC_TREE_BYTES];
     posenc_softmax_row_args args = scores_of(b, pair, bytes[0]);
     posenc_softmax_sum sum;
     posenc_softmax_row_args next;
     if (args.by_query.product != NULL &&
-        pair + 1 < posenc_attention_pairs(u)) { /* each has products of its own, often far away */
+        pair + 1 < posenc_attention_pairs(u)) { /* each pair has products of its own, often far away */
         next = scores_of(b, pair + 1, bytes[1]);
         args.next = &next;
     }
     args.least = max;
     args.sum = &sum;
     u->call->kernels->softmax_row(&args);
-    if (sum.sum == 0.0f) /* nothing but -inf */
+    if (sum.sum == 0.0f) /* all logits are -inf */
         return;
-    if (max != sum.max || isinf(max)) /* else exp(0) */
+    if (max != sum.max || isinf(max)) /* keep is exp(0) otherwise */
         b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
     state[1] = posenc_fmaf(state[1], b->keep[pair], sum.sum);
     state[0] = sum.max;
@@ -94,21 +95,21 @@ static void clear_weights(const posenc_attention_block *b, int64_t pair, size_t 
 }
 
 /* Clears the weights of the block's first n keys that a pair does not see. */
-static void clear_unseen(const posenc_attention_block *b, size_t n) {
+static void clear_masked(const posenc_attention_block *b, size_t n) {
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
-        posenc_seen seen = b->seen[pair];
-        clear_weights(b, pair, 0, seen.begin);
-        clear_weights(b, pair, seen.hole_begin, seen.hole_end);
-        clear_weights(b, pair, seen.end, n);
+        posenc_visible visible = b->visible[pair];
+        clear_weights(b, pair, 0, visible.begin);
+        clear_weights(b, pair, visible.hole_begin, visible.hole_end);
+        clear_weights(b, pair, visible.end, n);
     }
 }
 
 /* Adds the block's weighted values, run by run. */
 static void sum(const posenc_attention_block *b) {
     size_t group = b->steps->value_group, run = b->value_run;
-    size_t first = b->seen_first / group * group, last = (b->seen_end + group - 1) / group * group;
+    size_t first = b->visible_first / group * group, last = (b->visible_end + group - 1) / group * group;
     if (group > 1)
-        clear_unseen(b, last);
+        clear_masked(b, last);
     for (size_t begin = first, end; begin < last; begin = end) {
         end = posenc_min_size((begin / run + 1) * run, last);
         posenc_attention_values values = posenc_attention_values_at(b, begin, end, end == last);
@@ -117,10 +118,10 @@ static void sum(const posenc_attention_block *b) {
     }
 }
 
-/* ---- Blocks ---- */
+/* ---- Key blocks ---- */
 
 static void attend_block(posenc_attention_block *b) {
-    if (!posenc_attention_find_seen(b))
+    if (!posenc_attention_find_visible(b))
         return;
     posenc_attention_find_rows(b);
     multiply(b);
@@ -129,7 +130,7 @@ static void attend_block(posenc_attention_block *b) {
     sum(b);
 }
 
-/* Sums of no key. */
+/* Sets the sums to no key. */
 static void clear_sums(const posenc_attention_unit *u, posenc_attention_sums sums) {
     size_t dim = (size_t)u->call->args->v.ne[0];
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++) {
@@ -141,7 +142,7 @@ static void clear_sums(const posenc_attention_unit *u, posenc_attention_sums sum
     }
 }
 
-/* The first block ends where float32 does, the others at multiples of their size. */
+/* Begins a key block. The first one ends behind the keys computed in float32, the others at multiples of their size. */
 static void begin_block(posenc_attention_block *b, size_t first) {
     const posenc_attention_unit *u = b->unit;
     int is_exact = first < u->call->n_exact;
@@ -156,7 +157,7 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
     posenc_attention_block b = {.unit = u, .sums = sums};
     clear_sums(u, sums);
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++)
-        b.seen_limit = posenc_max_size(b.seen_limit, posenc_min_size(u->rows[pair].seen.end, end));
+        b.visible_limit = posenc_max_size(b.visible_limit, posenc_min_size(u->rows[pair].visible.end, end));
     for (; first < end && first < u->n_keys; first += b.n) {
         begin_block(&b, first);
         attend_block(&b);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The k largest scores of a row. Their upper digits say which keys may be among them (radix select); these are listed,
- * cut to k by the lower digits, and sorted by all. 131072 scores of several distributions, k 2048, AMD Zen 4: 0.19 to
- * 0.33 of the time of std::nth_element over pairs of score and key and a sort of the first k. */
+/* Top-k: keys of the k largest scores of a row, sorted (radix select). The highest digit of the scores says which keys
+ * may be among the k. These keys are listed, cut to k by the lower digits, and sorted by all digits. 131072 scores of
+ * several distributions, k 2048, AMD Zen 4: 0.19 to 0.33 of the time of std::nth_element over (score, key) and a sort
+ * of the first k. */
 #include "attention/index.h"
 
 #include <string.h>
 
 #include "attention/attention.h"
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 
 enum {
@@ -16,17 +17,17 @@ enum {
     DIGIT_BITS = 11,
     DIGITS = 1 << DIGIT_BITS,
     N_DIGITS = 3, /* the last two have a bit in common */
-    BLOCK = 256   /* orders at a time, in a loop of their own, which compilers vectorise: 0.3 of the time */
+    BLOCK = 256   /* orders computed at a time, in a loop that compilers vectorise: 0.3 of the time */
 };
 
-/* A key that may be among the k, and its score as a number of that order. */
+/* A key that may be among the k, and its score's order. */
 typedef struct listed_key {
     uint32_t order;
     int32_t key;
 } listed_key;
 
-/* The caller's scratch. Neighbours count apart: scores are close to each other, and a count would wait for the one
- * before. */
+/* Scratch of the caller. Even and odd keys have counts of their own: neighbours often have equal digits, and one count
+ * would wait for the other. */
 typedef struct top_k_scratch {
     uint32_t (*counts)[DIGITS]; /* two */
     listed_key *list;           /* n_k */
@@ -35,7 +36,8 @@ typedef struct top_k_scratch {
 
 /* ---- The order of scores ---- */
 
-/* Ascends as scores do: NaN, -inf, .. -0 = +0 .. +inf. Of integers alone: no mode of the floating-point unit counts. */
+/* Number that ascends as scores do: NaN, -inf, .. -0 = +0 .. +inf. Computed in integers: no floating-point mode changes
+ * it. */
 static uint32_t order_of(const float *score) {
     const uint32_t sign = 0x80000000, infinity = 0x7f800000;
     uint32_t bits;
@@ -62,13 +64,14 @@ static uint32_t digit_of(uint32_t order, int d) {
 
 /* ---- The least of the k ---- */
 
-/* All of a higher order are among the k, and of those of this one, in the digits that are known, n_equal. */
+/* Least order among the k, as far as its digits are known. All keys of a higher order are among the k, and n_equal of
+ * the keys whose known digits are equal to it. */
 typedef struct cut {
     uint32_t order, known;
     int64_t n_equal;
 } cut;
 
-/* The cut with its digit d, of which the counts are those of keys that agree with it so far. */
+/* Adds digit d to the cut. counts: keys that agree with the cut so far, by their digit d. */
 static cut next_digit(cut least, int d, uint32_t counts[2][DIGITS]) {
     uint32_t digit = DIGITS;
     int64_t n;
@@ -93,7 +96,8 @@ static void count_scores(const float *scores, int64_t n, uint32_t counts[2][DIGI
     }
 }
 
-/* The keys of an order of `lowest` and more, from the number `first` on, in ascending order; the result is how many. */
+/* Lists keys of order `lowest` or higher, in ascending order of keys. The first score is key `first`. Returns how
+ * many. */
 static int64_t list_keys(const float *scores, int64_t n, int64_t first, uint32_t lowest, listed_key *list) {
     uint32_t orders[BLOCK];
     int64_t n_listed = 0;
@@ -108,7 +112,7 @@ static int64_t list_keys(const float *scores, int64_t n, int64_t first, uint32_t
     return n_listed;
 }
 
-/* Leaves the keys of the cut, or of its known digits. */
+/* Drops listed keys below the cut. With all digits known, keeps n_equal keys of the cut's own order. */
 static int64_t cut_list(listed_key *list, int64_t n, cut least) {
     int64_t kept = 0, n_equal = least.known == UINT32_MAX ? least.n_equal : n;
     for (int64_t j = 0; j < n; j++)
@@ -117,7 +121,7 @@ static int64_t cut_list(listed_key *list, int64_t n, cut least) {
     return kept;
 }
 
-/* Lists the k of n scores, n > k; keys ascend. */
+/* Lists the keys of the k largest of n scores, n > k. Keys ascend. */
 static void select_keys(const float *scores, int64_t n, int64_t first, int64_t k, top_k_scratch s) {
     memset(s.counts, 0, 2 * sizeof *s.counts);
     count_scores(scores, n, s.counts);
@@ -135,7 +139,7 @@ static void select_keys(const float *scores, int64_t n, int64_t first, int64_t k
 
 /* ---- Sorted ---- */
 
-/* By digit d, descending; keys of one digit stay as they are. */
+/* Sorts by digit d, descending and stable. */
 static void sort_by_digit(const listed_key *from, int64_t n, int d, uint32_t *places, listed_key *to) {
     memset(places, 0, DIGITS * sizeof *places);
     for (int64_t j = 0; j < n; j++)
@@ -150,12 +154,12 @@ static void sort_by_digit(const listed_key *from, int64_t n, int d, uint32_t *pl
         to[places[digit_of(from[j].order, d)]++] = from[j];
 }
 
-static void write_row(const float *scores, posenc_key_span seen, int64_t k, int32_t *keys, top_k_scratch s) {
-    int64_t n = posenc_max(seen.end - seen.begin, 0), n_listed = posenc_min(n, k);
+static void write_row(const float *scores, posenc_key_span visible, int64_t k, int32_t *keys, top_k_scratch s) {
+    int64_t n = posenc_max(visible.end - visible.begin, 0), n_listed = posenc_min(n, k);
     if (n > k)
-        select_keys(scores + seen.begin, n, seen.begin, k, s);
+        select_keys(scores + visible.begin, n, visible.begin, k, s);
     else if (n > 0) /* scores without keys may have no memory */
-        list_keys(scores + seen.begin, n, seen.begin, 0, s.list);
+        list_keys(scores + visible.begin, n, visible.begin, 0, s.list);
     for (int d = N_DIGITS - 1; d >= 0; d--) {
         sort_by_digit(s.list, n_listed, d, s.counts[0], s.sorted);
         listed_key *swap = s.list;
@@ -195,7 +199,7 @@ static posenc_status check_keys(const posenc_view *scores, int64_t k, int32_t *k
     if (!is_count(k) || scores->ne[0] > POSENC_MAX_KEYS)
         return POSENC_ERR_SHAPE;
     posenc_view to = posenc_view_dense(keys, POSENC_F32, k, scores->ne[1], scores->ne[2], scores->ne[3]);
-    posenc_status status = posenc_check_output(&to); /* of the size of floats */
+    posenc_status status = posenc_check_output(&to); /* keys have the size of floats */
     return status == POSENC_OK ? posenc_check_apart(scores, &to) : status;
 }
 
@@ -215,8 +219,8 @@ posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *b
     top_k_scratch s = scratch_of(scratch, scores->ne[0]);
     for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_row_place at = posenc_row_place_of(scores, row);
-        posenc_key_span seen = posenc_key_span_of(bounds, scores->ne[0], at.query, at.batch);
-        write_row(posenc_row_at(scores, at), seen, k, keys + row * k, s);
+        posenc_key_span visible = posenc_key_span_of(bounds, scores->ne[0], at.query, at.batch);
+        write_row(posenc_row_at(scores, at), visible, k, keys + row * k, s);
     }
     return POSENC_OK;
 }

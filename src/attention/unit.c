@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: units of work, and what stands in a unit's scratch. */
+/* Fused attention: work units, their (query, head) pairs, and the layout and first contents of a unit's scratch. */
 #include "attention/attention.h"
 
 #include <math.h>
@@ -8,40 +8,40 @@
 #include "core/view.h"
 #include "kernels/exp.h"
 
-enum { UNIT_ROWS = POSENC_UNIT_ROWS, MOST_ROWS = POSENC_MOST_ROWS, BLOCK = POSENC_KEY_BLOCK };
+enum { UNIT_PAIRS = POSENC_UNIT_PAIRS, MOST_PAIRS = POSENC_MOST_PAIRS, BLOCK = POSENC_KEY_BLOCK };
 
-_Static_assert(UNIT_ROWS % 16 == 0, "as pairs_of_unit rounds up");
+_Static_assert(UNIT_PAIRS % 16 == 0, "as pairs_of_unit rounds up");
 
 /* ---- Pairs ---- */
 
-/* Pairs of each unit of a head but the last: much the same for all, in whole rows of AMX's tiles. */
+/* Pairs of each unit of a KV head but the last: an even share, rounded up to whole AMX tiles. */
 static int64_t pairs_of_unit(int64_t n_pairs, int64_t n_units) {
     enum { ROWS = 16 };
     int64_t share = (n_pairs - 1) / n_units + 1;
     return (share + ROWS - 1) / ROWS * ROWS;
 }
 
-/* Heads of a token lie side by side, as engines append them to a cache. */
+/* 1 if the heads of a token lie side by side, as engines append them to a cache. */
 static int are_tokens_whole(const posenc_view *x) {
     return x->nb[1] > 0 && x->nb[1] <= x->nb[2] / x->ne[1];
 }
 
-/* Units of heads that lie side by side are visited together, so that a token's row is read as one piece: head by head,
- * a cache is read in pieces of some hundred bytes, KB apart, and decode takes 1.4 to 2.7 times as long (AMD Zen 3). */
+/* KV heads that are computed together. Where heads lie side by side, a token is read as one piece: head by head, a
+ * cache is read in pieces of some hundred bytes, KB apart, and decode takes 1.4 to 2.7 times as long (AMD Zen 3). */
 static int64_t heads_together(const posenc_attention_call *call, int64_t kv_head, int64_t most) {
     const posenc_view *k = &call->args->k;
     int has_lists = call->args->lists != NULL && call->args->q.ne[2] > 1; /* each query has its own keys */
-    if (call->per_kv_head > UNIT_ROWS || has_lists || !are_tokens_whole(k) || !are_tokens_whole(&call->args->v))
+    if (call->per_kv_head > UNIT_PAIRS || has_lists || !are_tokens_whole(k) || !are_tokens_whole(&call->args->v))
         return 1;
-    return posenc_min(posenc_min(UNIT_ROWS / call->per_kv_head, k->ne[1] - kv_head), most);
+    return posenc_min(posenc_min(UNIT_PAIRS / call->per_kv_head, k->ne[1] - kv_head), most);
 }
 
-/* Two units of one head share the packing of keys, if their queries stay float32: prompts take 0.96 to 0.99 times as
- * long, and 0.85 where memory is slow (AMD Zen 3). */
+/* Units of one KV head that are computed together. In float32 two units share the packing of keys: prompts take 0.96 to
+ * 0.99 times as long, and 0.85 where memory is slow (AMD Zen 3). */
 static int64_t units_together(const posenc_attention_call *call, int64_t of_head, int64_t per_head, int64_t most) {
     if (call->steps.multiply != posenc_attention_multiply_floats)
         return 1;
-    return posenc_min(posenc_min(POSENC_MOST_ROWS / UNIT_ROWS, per_head - of_head), most);
+    return posenc_min(posenc_min(POSENC_MOST_PAIRS / UNIT_PAIRS, per_head - of_head), most);
 }
 
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most) {
@@ -74,19 +74,19 @@ posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t 
 
 enum { LINE = 64, LINE_FLOATS = LINE / sizeof(float), KEY_ROWS = BLOCK + POSENC_KEYS_PACKED };
 
-/* Where the parts of a unit's scratch begin, in floats from a line of the caches on. */
+/* Offsets of the arrays in a unit's scratch, in floats from a cache line on. */
 typedef struct layout {
     size_t rows, key_rows, value_rows, queries, scores, side, panels, rotated, end;
 } layout;
 
-/* Floats of the keys that are packed, or rotated, at a time: of 16 channels at least, as bf16 is filled up to 32. */
+/* Floats of POSENC_KEYS_PACKED packed or rotated keys: at least 16 channels, because bf16 is padded to 32. */
 static size_t key_floats(int64_t head_dim) {
-    return POSENC_KEYS_PACKED * (size_t)posenc_max(head_dim, POSENC_PAIR_BLOCK / 2);
+    return POSENC_KEYS_PACKED * (size_t)posenc_max(head_dim, POSENC_BF16_BLOCK / 2);
 }
 
-/* Room for 32 values of bf16, filled up to whole panels. */
+/* Room for packed float32 values, or for 32 values of bf16, padded to whole panels. */
 size_t posenc_attention_staged_floats(int64_t head_dim, int64_t v_dim) {
-    size_t of_bf16 = POSENC_PAIR_BLOCK / 2 * (size_t)(v_dim + POSENC_PANEL);
+    size_t of_bf16 = POSENC_BF16_BLOCK / 2 * (size_t)(v_dim + POSENC_PANEL);
     size_t n_panels = ((size_t)v_dim - 1) / POSENC_VALUE_PANEL + 1;
     size_t of_panels = n_panels * posenc_value_panel_floats(POSENC_VALUES_PACKED);
     return posenc_max_size(2 * key_floats(head_dim), posenc_max_size(of_bf16, of_panels));
@@ -95,12 +95,12 @@ size_t posenc_attention_staged_floats(int64_t head_dim, int64_t v_dim) {
 static layout layout_of(int64_t head_dim, int64_t v_dim) {
     layout at;
     at.rows = 0;
-    at.key_rows = at.rows + MOST_ROWS * sizeof(posenc_softmax_row_args) / sizeof(float);
+    at.key_rows = at.rows + MOST_PAIRS * sizeof(posenc_softmax_row_args) / sizeof(float);
     at.value_rows = at.key_rows + KEY_ROWS * sizeof(void *) / sizeof(float);
     at.queries = at.value_rows + BLOCK * sizeof(void *) / sizeof(float);
-    at.scores = at.queries + MOST_ROWS * posenc_query_floats(head_dim);
-    at.side = at.scores + MOST_ROWS * BLOCK;
-    at.panels = at.side + MOST_ROWS * posenc_sums_floats(v_dim);
+    at.scores = at.queries + MOST_PAIRS * posenc_query_floats(head_dim);
+    at.side = at.scores + MOST_PAIRS * BLOCK;
+    at.panels = at.side + MOST_PAIRS * posenc_sums_floats(v_dim);
     at.rotated = at.panels + key_floats(head_dim);
     at.end = at.panels + posenc_attention_staged_floats(head_dim, v_dim);
     return at;
@@ -110,7 +110,7 @@ size_t posenc_attention_unit_floats(int64_t head_dim, int64_t v_dim) {
     return LINE_FLOATS + layout_of(head_dim, v_dim).end;
 }
 
-/* The first line of the caches in the scratch, whatever the caller's alignment. */
+/* First cache line in the scratch, whatever its alignment. */
 static float *first_line(float *scratch) {
     size_t beyond = (uintptr_t)scratch % LINE;
     return scratch + (beyond == 0 ? 0 : LINE - beyond) / sizeof(float);
@@ -128,10 +128,10 @@ static void place_parts(posenc_attention_unit *u, float *base) {
     u->panels = u->staged = base + at.panels;
     u->rotated = base + at.rotated;
     u->query_numbers = (int16_t *)(void *)u->rotated;
-    u->query_scales = (float *)(void *)(u->query_numbers + UNIT_ROWS * head_dim);
+    u->query_scales = (float *)(void *)(u->query_numbers + UNIT_PAIRS * head_dim);
 }
 
-/* ---- What stands there before the first key ---- */
+/* ---- First contents of the scratch ---- */
 
 static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
     *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
@@ -139,7 +139,7 @@ static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_
     posenc_score_args_at(u->call->args->params, &u->call->scores, at, row);
     if (u->list != NULL)
         posenc_score_args_listed(u->call->args->params, u->list, u->n_keys, row);
-    row->sink = -INFINITY; /* it joins the segments, not a block */
+    row->sink = -INFINITY; /* combined with the segments, not with a key block */
     row->exp_lowest = POSENC_WEIGHT_LOWEST;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of bf16 matrices by AMX's tiles: TDPBF16PS has the order of src/scalar/pairs.c, the specification. Produces:
+/* Products of bf16 matrices by AMX's tiles: TDPBF16PS has the order of src/scalar/bf16.c, the specification. Produces:
  * multiply_pairs. Used by: avx512-amx.
  *
  * 32 rows by 32 columns of sums are four tiles. Vectors of the tier compute the rest beside whole tiles, and products
@@ -12,7 +12,7 @@
 
 void OF_TIER(multiply_pairs)(const posenc_multiply_pairs_args *);
 
-enum { BLOCK = POSENC_PAIR_BLOCK };
+enum { BLOCK = POSENC_BF16_BLOCK };
 
 /* Which tile is what, beside those of tiles.h: sums [row][column]. */
 #define SUM00 0

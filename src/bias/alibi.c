@@ -54,16 +54,16 @@ static posenc_status check_slopes(const float *slopes, int64_t n_heads) {
     return posenc_check_numbers(slopes, n_heads, -(double)FLT_MAX, (double)FLT_MAX);
 }
 
-posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc_rel_bias *line) {
+posenc_status posenc_rel_bias_alibi(const float *slopes, const posenc_rel_bias *rel_bias) {
     int64_t n_heads;
-    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    posenc_status status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status == POSENC_OK)
         status = check_slopes(slopes, n_heads);
     if (status != POSENC_OK)
         return status;
     for (int64_t h = 0; h < n_heads; h++)
-        for (int64_t t = 0; t < line->n_offsets; t++)
-            posenc_line_of_head(line, h)[t] = -(slopes[h] * (float)posenc_line_distance(line, t));
+        for (int64_t t = 0; t < rel_bias->n_offsets; t++)
+            posenc_rel_bias_of_head(rel_bias, h)[t] = -(slopes[h] * (float)posenc_rel_bias_distance(rel_bias, t));
     return POSENC_OK;
 }
 

@@ -6,7 +6,7 @@
 
 #include "bias/mask.h"
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 #include "kernels/kernels.h"
 
@@ -64,7 +64,7 @@ posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_
     const posenc_view *gating = gates != NULL ? gates : x;
     for (int64_t row = rows.begin; row < rows.end; row++) {
         posenc_row_place at = posenc_row_place_of(y, row);
-        int64_t n_k = y->ne[0], n_seen = posenc_max(query_start + at.query + 1, 0);
+        int64_t n_k = y->ne[0], n_visible = posenc_max(query_start + at.query + 1, 0);
         posenc_cope_row_args args = {
             .x = posenc_row_at(x, at),
             .gates = posenc_row_at(gating, at),
@@ -73,7 +73,7 @@ posenc_status posenc_cope_logits(const posenc_cope_params *params, const posenc_
             .scale = params->scale,
             .is_scaled = params->form == POSENC_COPE_SCALED,
             .n = (size_t)n_k,
-            .n_seen = (size_t)posenc_min(n_seen, n_k),
+            .n_visible = (size_t)posenc_min(n_visible, n_k),
             .n_positions = (size_t)z->ne[0],
         };
         kernels->cope_row(&args);

@@ -3,7 +3,7 @@
 #include <posenc/bias.h>
 
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 #include "kernels/kernels.h"
 

@@ -9,7 +9,7 @@
 #include "bias/mask.h"
 #include "core/dd.h"
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 #include "kernels/kernels.h"
 

@@ -13,32 +13,34 @@
 
 /* ---- KERPLE, Gaussians ---- */
 
-posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, const posenc_rel_bias *line) {
+posenc_status posenc_rel_bias_kerple(const posenc_kerple *kerple, const posenc_rel_bias *rel_bias) {
     int64_t n_heads;
-    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    posenc_status status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status == POSENC_OK)
         status = posenc_check_kerple(kerple, n_heads);
     if (status != POSENC_OK)
         return status;
     for (int64_t h = 0; h < n_heads; h++) {
         posenc_kerple_head head = posenc_kerple_of_head(kerple, h);
-        for (int64_t t = 0; t < line->n_offsets; t++)
-            posenc_line_of_head(line, h)[t] = posenc_rounded(posenc_kerple_value(&head, posenc_line_distance(line, t)));
+        for (int64_t t = 0; t < rel_bias->n_offsets; t++)
+            posenc_rel_bias_of_head(rel_bias, h)[t] =
+                posenc_rounded(posenc_kerple_value(&head, posenc_rel_bias_distance(rel_bias, t)));
     }
     return POSENC_OK;
 }
 
-posenc_status posenc_rel_bias_rbf(const float *sigma, const posenc_rel_bias *line) {
+posenc_status posenc_rel_bias_rbf(const float *sigma, const posenc_rel_bias *rel_bias) {
     int64_t n_heads;
-    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    posenc_status status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status == POSENC_OK)
         status = posenc_check_numbers(sigma, n_heads, 0x1p-20, 0x1p40);
     if (status != POSENC_OK)
         return status;
     for (int64_t h = 0; h < n_heads; h++)
-        for (int64_t t = 0; t < line->n_offsets; t++) {
-            double ratio = posenc_line_distance(line, t) / (double)sigma[h], exponent = -0.5 * ratio * ratio;
-            posenc_line_of_head(line, h)[t] = exponent < -100.0 ? 0.0f : posenc_rounded(posenc_exp_double(exponent));
+        for (int64_t t = 0; t < rel_bias->n_offsets; t++) {
+            double ratio = posenc_rel_bias_distance(rel_bias, t) / (double)sigma[h], exponent = -0.5 * ratio * ratio;
+            posenc_rel_bias_of_head(rel_bias, h)[t] =
+                exponent < -100.0 ? 0.0f : posenc_rounded(posenc_exp_double(exponent));
         }
     return POSENC_OK;
 }
@@ -89,7 +91,7 @@ static posenc_dd sandwich_theta(const void *context, int64_t i) {
 }
 
 /* Sums over k of cos(distance theta_k), ascending, for n offsets of the relative bias from the first on. */
-static void sum_cosines(const posenc_sandwich *sandwich, const posenc_rel_bias *line, int64_t first, int64_t n,
+static void sum_cosines(const posenc_sandwich *sandwich, const posenc_rel_bias *rel_bias, int64_t first, int64_t n,
                         double *sums) {
     int64_t n_angles = sandwich->dim / 2;
     for (int64_t t = 0; t < n; t++)
@@ -100,28 +102,28 @@ static void sum_cosines(const posenc_sandwich *sandwich, const posenc_rel_bias *
         for (int64_t k = 0; k < n_column; k++)
             set_angle(&wave, k, sandwich_theta(sandwich, i + k));
         for (int64_t t = 0; t < n; t++) {
-            turn(&wave, posenc_line_distance(line, first + t));
+            turn(&wave, posenc_rel_bias_distance(rel_bias, first + t));
             for (int64_t k = 0; k < n_column; k++)
                 sums[t] += wave.cosine[k];
         }
     }
 }
 
-posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwich, const posenc_rel_bias *line) {
+posenc_status posenc_rel_bias_sandwich(const posenc_sandwich *sandwich, const posenc_rel_bias *rel_bias) {
     enum { BLOCK = 1024 }; /* offsets for which an angle is made once */
     int64_t n_heads;
-    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    posenc_status status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status == POSENC_OK)
         status = check_sandwich(sandwich);
     if (status != POSENC_OK)
         return status;
     double constant = sandwich->centred ? (double)(sandwich->dim / 2) : 0.0, sums[BLOCK];
-    for (int64_t first = 0; first < line->n_offsets; first += BLOCK) {
-        int64_t n = posenc_min(line->n_offsets - first, BLOCK);
-        sum_cosines(sandwich, line, first, n, sums);
+    for (int64_t first = 0; first < rel_bias->n_offsets; first += BLOCK) {
+        int64_t n = posenc_min(rel_bias->n_offsets - first, BLOCK);
+        sum_cosines(sandwich, rel_bias, first, n, sums);
         for (int64_t h = 0; h < n_heads; h++)
             for (int64_t t = 0; t < n; t++)
-                posenc_line_of_head(line, h)[first + t] =
+                posenc_rel_bias_of_head(rel_bias, h)[first + t] =
                     posenc_rounded((double)n_heads * (sums[t] - constant) / (double)(8 * (h + 1)));
     }
     return POSENC_OK;
@@ -158,9 +160,9 @@ static wave_column column_of(const double *radians, int64_t n) {
 
 /* cos(omega o + phi) by the sum formula: the product omega o is exact, as everywhere in this library. */
 posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, const float *amplitude,
-                                     const posenc_rel_bias *line) {
+                                     const posenc_rel_bias *rel_bias) {
     int64_t n_heads;
-    posenc_status status = posenc_check_whole_line(line, &n_heads);
+    posenc_status status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status == POSENC_OK)
         status = check_cosines(omega, phi, amplitude, n_heads);
     if (status != POSENC_OK)
@@ -169,11 +171,11 @@ posenc_status posenc_rel_bias_cosine(const double *omega, const double *phi, con
         int64_t n = posenc_min(n_heads - h, POSENC_COLUMN);
         wave_column wave = column_of(omega + h, n), phase = column_of(phi != NULL ? phi + h : NULL, n);
         turn(&phase, 1.0);
-        for (int64_t t = 0; t < line->n_offsets; t++) {
-            turn(&wave, (double)(line->first + t));
+        for (int64_t t = 0; t < rel_bias->n_offsets; t++) {
+            turn(&wave, (double)(rel_bias->first + t));
             for (int64_t k = 0; k < n; k++) {
                 double cosine = wave.cosine[k] * phase.cosine[k] - wave.sine[k] * phase.sine[k];
-                posenc_line_of_head(line, h + k)[t] =
+                posenc_rel_bias_of_head(rel_bias, h + k)[t] =
                     posenc_rounded(amplitude != NULL ? (double)amplitude[h + k] * cosine : cosine);
             }
         }

@@ -28,31 +28,31 @@ posenc_status posenc_align_queries(int64_t *query_start, int64_t n_q, int64_t n_
 }
 
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position) {
-    posenc_offsets seen = {mask->before < 0 ? -POSENC_ANY_OFFSET : -mask->before,
-                           mask->after < 0 ? POSENC_ANY_OFFSET : mask->after};
+    posenc_offsets visible = {mask->before < 0 ? -POSENC_ANY_OFFSET : -mask->before,
+                              mask->after < 0 ? POSENC_ANY_OFFSET : mask->after};
     if (mask->chunk > 0) {
         int64_t inside = position % mask->chunk; /* the query's place in its chunk */
         inside += inside < 0 ? mask->chunk : 0;
-        seen.lowest = posenc_max(seen.lowest, -inside);
-        seen.highest = posenc_min(seen.highest, mask->chunk - 1 - inside);
+        visible.lowest = posenc_max(visible.lowest, -inside);
+        visible.highest = posenc_min(visible.highest, mask->chunk - 1 - inside);
     }
-    return seen;
+    return visible;
 }
 
-posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys) {
-    posenc_offsets seen = {keys.lowest - queries.highest, keys.highest - queries.lowest};
+posenc_offsets posenc_offsets_visible(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys) {
+    posenc_offsets visible = {keys.lowest - queries.highest, keys.highest - queries.lowest};
     int64_t before = mask->n_first > 0 ? -1 : mask->before, after = mask->after;
     if (mask->chunk > 0) {
         before = before < 0 ? mask->chunk - 1 : posenc_min(before, mask->chunk - 1);
         after = after < 0 ? mask->chunk - 1 : posenc_min(after, mask->chunk - 1);
     }
     if (before >= 0)
-        seen.lowest = posenc_max(seen.lowest, -before);
+        visible.lowest = posenc_max(visible.lowest, -before);
     if (after >= 0)
-        seen.highest = posenc_min(seen.highest, after);
+        visible.highest = posenc_min(visible.highest, after);
     if (queries.lowest > queries.highest || keys.lowest > keys.highest)
-        seen.highest = seen.lowest - 1;
-    return seen;
+        visible.highest = visible.lowest - 1;
+    return visible;
 }
 
 posenc_status posenc_zero_padded(const uint8_t *keep, const posenc_view *y) {

@@ -22,7 +22,7 @@ posenc_status posenc_check_mask(const posenc_mask *mask);
 posenc_offsets posenc_offsets_at(const posenc_mask *mask, int64_t position);
 
 /* Offsets at which queries meet keys, both from lowest to highest, and some query may see them; n_first included. */
-posenc_offsets posenc_offsets_seen(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys);
+posenc_offsets posenc_offsets_visible(const posenc_mask *mask, posenc_offsets queries, posenc_offsets keys);
 
 /* Puts the position of query 0 in place of POSENC_ALIGN_LAST_KEY. Queries *query_start .. *query_start + n_q - 1 and
  * keys 0 .. n_k - 1 are in range. */

@@ -25,40 +25,41 @@ static posenc_status check_range(const void *data, int64_t first, int64_t n_offs
     return POSENC_OK;
 }
 
-posenc_status posenc_check_line(const posenc_rel_bias *line, int64_t n_heads, posenc_offsets offsets) {
-    if (line == NULL)
+posenc_status posenc_check_rel_bias(const posenc_rel_bias *rel_bias, int64_t n_heads, posenc_offsets offsets) {
+    if (rel_bias == NULL)
         return POSENC_OK;
-    if (line->stride != 0 && line->n_heads != n_heads)
+    if (rel_bias->stride != 0 && rel_bias->n_heads != n_heads)
         return POSENC_ERR_N_HEADS;
-    if (line->stride != 0 && (line->stride < line->n_offsets || line->stride > POSENC_LIMIT / posenc_max(n_heads, 1)))
+    if (rel_bias->stride != 0 &&
+        (rel_bias->stride < rel_bias->n_offsets || rel_bias->stride > POSENC_LIMIT / posenc_max(n_heads, 1)))
         return POSENC_ERR_STRIDE;
-    if (line->is_clamped && line->n_offsets < 1)
+    if (rel_bias->is_clamped && rel_bias->n_offsets < 1)
         return POSENC_ERR_OFFSETS;
-    if (line->is_clamped)
+    if (rel_bias->is_clamped)
         offsets = no_offsets; /* all are covered */
-    return check_range(line->data, line->first, line->n_offsets, offsets);
+    return check_range(rel_bias->data, rel_bias->first, rel_bias->n_offsets, offsets);
 }
 
-posenc_status posenc_check_index_line(const posenc_rel_index *line, int64_t n_rows, posenc_offsets offsets) {
-    if (line->n_rows != n_rows)
+posenc_status posenc_check_rel_index(const posenc_rel_index *rel_bias, int64_t n_rows, posenc_offsets offsets) {
+    if (rel_bias->n_rows != n_rows)
         return POSENC_ERR_SHAPE;
-    posenc_status status = check_range(line->data, line->first, line->n_offsets, offsets);
+    posenc_status status = check_range(rel_bias->data, rel_bias->first, rel_bias->n_offsets, offsets);
     if (status != POSENC_OK || offsets.lowest > offsets.highest)
         return status;
-    return posenc_check_index_entries(line, offsets.lowest, offsets.highest - offsets.lowest + 1);
+    return posenc_check_index_entries(rel_bias, offsets.lowest, offsets.highest - offsets.lowest + 1);
 }
 
-posenc_status posenc_check_whole_line(const posenc_rel_bias *line, int64_t *n_heads) {
-    if (line == NULL)
+posenc_status posenc_check_whole_rel_bias(const posenc_rel_bias *rel_bias, int64_t *n_heads) {
+    if (rel_bias == NULL)
         return POSENC_ERR_NULL;
-    if (line->n_heads < 1 || line->n_heads > POSENC_MAX_HEADS)
+    if (rel_bias->n_heads < 1 || rel_bias->n_heads > POSENC_MAX_HEADS)
         return POSENC_ERR_N_HEADS;
-    *n_heads = line->stride == 0 ? 1 : line->n_heads;
-    return posenc_check_line(line, line->n_heads, no_offsets);
+    *n_heads = rel_bias->stride == 0 ? 1 : rel_bias->n_heads;
+    return posenc_check_rel_bias(rel_bias, rel_bias->n_heads, no_offsets);
 }
 
 posenc_status posenc_check_whole_index(const posenc_rel_index *index, int64_t n_rows) {
-    return index == NULL ? POSENC_ERR_NULL : posenc_check_index_line(index, n_rows, no_offsets);
+    return index == NULL ? POSENC_ERR_NULL : posenc_check_rel_index(index, n_rows, no_offsets);
 }
 
 posenc_status posenc_check_index_entries(const posenc_rel_index *index, int64_t first, int64_t n) {
@@ -110,35 +111,35 @@ posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_start, int64
     if (status != POSENC_OK)
         return status;
     posenc_offsets queries = {query_start, query_start + n_q - 1}, keys = {0, n_k - 1};
-    posenc_offsets seen = posenc_offsets_seen(&mask, queries, keys);
-    *first = seen.lowest;
-    *n_offsets = posenc_max(seen.highest - seen.lowest + 1, 0);
+    posenc_offsets visible = posenc_offsets_visible(&mask, queries, keys);
+    *first = visible.lowest;
+    *n_offsets = posenc_max(visible.highest - visible.lowest + 1, 0);
     return POSENC_OK;
 }
 
 /* 1 if the mask treats all offsets beyond the ends of a clamped bias like the ends. */
-static int ends_speak(const posenc_rel_bias *line, posenc_offsets seen) {
-    int64_t first = line->first, last = first + line->n_offsets - 1;
-    int low = first < seen.lowest || (seen.lowest == -POSENC_ANY_OFFSET && first <= seen.highest);
-    int high = last > seen.highest || (seen.highest == POSENC_ANY_OFFSET && last >= seen.lowest);
-    return line->n_offsets == 0 || (low && high);
+static int ends_speak(const posenc_rel_bias *rel_bias, posenc_offsets visible) {
+    int64_t first = rel_bias->first, last = first + rel_bias->n_offsets - 1;
+    int low = first < visible.lowest || (visible.lowest == -POSENC_ANY_OFFSET && first <= visible.highest);
+    int high = last > visible.highest || (visible.highest == POSENC_ANY_OFFSET && last >= visible.lowest);
+    return rel_bias->n_offsets == 0 || (low && high);
 }
 
-posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *line) {
+posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *rel_bias) {
     int64_t n_heads;
     posenc_status status = posenc_check_mask(&mask);
     if (status == POSENC_OK && (mask.chunk != 0 || mask.n_first != 0))
         status = POSENC_ERR_MASK;
     if (status == POSENC_OK)
-        status = posenc_check_whole_line(line, &n_heads);
+        status = posenc_check_whole_rel_bias(rel_bias, &n_heads);
     if (status != POSENC_OK)
         return status;
-    posenc_offsets seen = posenc_offsets_at(&mask, 0); /* without a chunk the same anywhere */
-    if (line->is_clamped && !ends_speak(line, seen))
+    posenc_offsets visible = posenc_offsets_at(&mask, 0); /* without a chunk the same anywhere */
+    if (rel_bias->is_clamped && !ends_speak(rel_bias, visible))
         return POSENC_ERR_OFFSETS;
     for (int64_t h = 0; h < n_heads; h++)
-        for (int64_t t = 0; t < line->n_offsets; t++)
-            if (line->first + t < seen.lowest || line->first + t > seen.highest)
-                posenc_line_of_head(line, h)[t] = -INFINITY;
+        for (int64_t t = 0; t < rel_bias->n_offsets; t++)
+            if (rel_bias->first + t < visible.lowest || rel_bias->first + t > visible.highest)
+                posenc_rel_bias_of_head(rel_bias, h)[t] = -INFINITY;
     return POSENC_OK;
 }

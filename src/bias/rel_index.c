@@ -74,25 +74,25 @@ static int64_t row_of(const bucketing *b, int64_t offset) {
     return posenc_min(posenc_max(wanted_row(b, offset), 0), b->rule->n_rows - 1);
 }
 
-static void fill(const bucketing *b, const posenc_rel_index *line) {
-    for (int64_t t = 0; t < line->n_offsets; t++)
-        line->data[t] = (int32_t)row_of(b, line->first + t);
+static void fill(const bucketing *b, const posenc_rel_index *index) {
+    for (int64_t t = 0; t < index->n_offsets; t++)
+        index->data[t] = (int32_t)row_of(b, index->first + t);
 }
 
-posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_rel_index *line) {
-    if (rule == NULL || line == NULL)
+posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_rel_index *index) {
+    if (rule == NULL || index == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = check_rule(rule);
     if (status == POSENC_OK)
-        status = posenc_check_whole_index(line, line->n_rows);
+        status = posenc_check_whole_index(index, index->n_rows);
     if (status != POSENC_OK)
         return status;
-    int64_t last = line->first + line->n_offsets - 1;
+    int64_t last = index->first + index->n_offsets - 1;
     bucketing buckets = bucketing_of(rule);
-    if (rule->is_strict && line->n_offsets > 0 && (is_beyond(&buckets, line->first) || is_beyond(&buckets, last)))
+    if (rule->is_strict && index->n_offsets > 0 && (is_beyond(&buckets, index->first) || is_beyond(&buckets, last)))
         return POSENC_ERR_OFFSETS; /* rows go one way with the offset */
-    fill(&buckets, line);
-    line->n_rows = rule->n_rows;
+    fill(&buckets, index);
+    index->n_rows = rule->n_rows;
     return POSENC_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "bias/panels.h"
 #include "core/memory.h"
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 #include "kernels/kernels.h"
 

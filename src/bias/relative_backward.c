@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bias/relative_runs.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 #include "kernels/kernels.h"
 

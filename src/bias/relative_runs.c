@@ -17,9 +17,9 @@ posenc_status posenc_runs_check(const posenc_rel_index *index, const posenc_mask
     if (status != POSENC_OK)
         return status;
     posenc_offsets queries = {query_start, query_start + n_q - 1}, keys = {0, n_k - 1};
-    posenc_offsets seen = posenc_offsets_seen(mask, queries, keys);
-    *runs = (posenc_runs){index, seen, query_start, n_q, n_k};
-    return posenc_check_index_line(index, index->n_rows, seen);
+    posenc_offsets visible = posenc_offsets_visible(mask, queries, keys);
+    *runs = (posenc_runs){index, visible, query_start, n_q, n_k};
+    return posenc_check_rel_index(index, index->n_rows, visible);
 }
 
 posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *scores) {
@@ -30,8 +30,8 @@ posenc_status posenc_check_shared(const posenc_view *table, const posenc_view *s
 
 /* Elements whose element t has the offset first_offset + t * step, step 1 or -1. */
 static int next_run(const posenc_runs *runs, int64_t first_offset, int64_t step, int64_t n, posenc_run *run) {
-    int64_t begin = step > 0 ? runs->seen.lowest - first_offset : first_offset - runs->seen.highest;
-    int64_t end = step > 0 ? runs->seen.highest - first_offset + 1 : first_offset - runs->seen.lowest + 1;
+    int64_t begin = step > 0 ? runs->visible.lowest - first_offset : first_offset - runs->visible.highest;
+    int64_t end = step > 0 ? runs->visible.highest - first_offset + 1 : first_offset - runs->visible.lowest + 1;
     begin = posenc_max(posenc_max(begin, 0), run->end);
     end = posenc_min(end, n);
     if (begin >= end)

@@ -10,7 +10,7 @@
 /* Checked arguments of the calls that walk runs. */
 typedef struct posenc_runs {
     const posenc_rel_index *index;
-    posenc_offsets seen; /* by some query, under the mask */
+    posenc_offsets visible; /* by some query, under the mask */
     int64_t query_start, n_q, n_k;
 } posenc_runs;
 

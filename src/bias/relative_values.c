@@ -3,7 +3,7 @@
 #include <posenc/relative.h>
 
 #include "bias/relative_runs.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "core/view.h"
 #include "kernels/kernels.h"
 

@@ -22,7 +22,7 @@ static const posenc_kernels *const built[POSENC_ISA_COUNT] = {
 #endif
 };
 
-/* The first that is on has a tier's table, with what those behind it have too. */
+/* Best first; each entry includes those after it. */
 static const posenc_feature features[] = {
 #ifdef POSENC_HAVE_AVX2_VNNI
     {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, &posenc_kernels_avx2_vnni},

@@ -10,14 +10,14 @@
 
 #include "kernels/panels.h"
 
-/* Weighted sums of rows, several at a time: from from[i][c], or -0, which changes nothing it is added to,
- * sum = fma(weights[i][k], row_k[c], sum) for begin[i] <= k < end[i], one after the other, c < dim, i < n; then
- * y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Each row has its own address, and may be
- * Q8_0 or Q4_0. Heads h < n_heads: sums h * n + i, of rows h * head_stride bytes further. Rows ahead as in
- * pack_rows. */
+/* Weighted sums of rows, several at a time, for sums i < n and channels c < dim. Each starts from from[i][c], or from
+ * -0, which changes no number it is added to: sum = fma(weights[i][k], row_k[c], sum) for k = begin[i] .. end[i] - 1 in
+ * that order. Then y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Each row has its own
+ * address, and may be Q8_0 or Q4_0. Head h < n_heads: sums h * n + i, of rows h * head_stride bytes further. Rows ahead
+ * as in pack_rows. */
 typedef struct posenc_attend_rows_args {
     const float *weights;
-    size_t weight_stride;     /* from row to row, in floats; and so for y, and from */
+    size_t weight_stride;     /* in floats, as y_stride, which is also from's */
     const float *from, *keep; /* each may be NULL */
     const int32_t *begin, *end;
     const void *const *rows;
@@ -29,7 +29,7 @@ typedef struct posenc_attend_rows_args {
     posenc_rows_ahead ahead[2];
 } posenc_attend_rows_args;
 
-/* The same sums of rows that pack_values has put into panels: for many sums at a time. Rows ahead as in pack_rows. */
+/* Weighted sums as above, of rows packed by pack_values: for many sums at a time. Rows ahead as in pack_rows. */
 typedef struct posenc_attend_panels_args {
     const float *weights;
     size_t weight_stride;

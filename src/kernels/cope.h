@@ -5,14 +5,14 @@
 
 #include <stddef.h>
 
-/* The logits of cope.h for keys j < n_seen, -inf for n_seen <= j < n. x and gates may be y. */
+/* The logits of cope.h for keys j < n_visible, -inf for n_visible <= j < n. x and gates may be y. */
 typedef struct posenc_cope_row_args {
     const float *x, *gates;
     const float *z; /* [n_positions] */
     float *y;
     float scale;
     int is_scaled; /* the interpolated term too */
-    size_t n, n_seen, n_positions;
+    size_t n, n_visible, n_positions;
 } posenc_cope_row_args;
 
 #endif

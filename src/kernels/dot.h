@@ -10,9 +10,9 @@
 #include "kernels/panels.h"
 
 /* Products of every row of x with every row of a table: y[i][t] = sum of (x[i][c] + shift[c]) * table[t][c] over
- * c < dim, for i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c, so that it does not depend on what
- * else is asked for: rows of y may be computed in any pieces, and the table in any runs of whole panels. y overlaps
- * nothing. Rows ahead as in pack_rows. */
+ * c < dim, for i < n_x, t < n_rows. Each is one chain of fma from 0 in ascending c: rows of y may be
+ * computed in any pieces, and the table in any runs of whole panels, with the same result. y overlaps no operand. Rows
+ * ahead as in pack_rows. */
 typedef struct posenc_dot_rows_args {
     const void *x;
     posenc_dtype x_type;
@@ -25,9 +25,9 @@ typedef struct posenc_dot_rows_args {
     posenc_rows_ahead ahead[2];
 } posenc_dot_rows_args;
 
-/* The same products of up to POSENC_FEW rows of x, float32, with rows where they stand, each at its own address and of
- * any type: packing pays for more only. Heads h < n_heads: rows h * n_x + i of x and y, and the rows of the table
- * h * head_stride bytes further. n_rows is a multiple of POSENC_FEW_ROWS. Rows ahead as in pack_rows. */
+/* Products as above of up to POSENC_FEW rows of x, float32, with rows that are not packed, each at its own address and
+ * of any type. Packing pays for more rows of x only. Head h < n_heads: rows h * n_x + i of x and y, rows of the table h
+ * * head_stride bytes further. n_rows is a multiple of POSENC_FEW_ROWS. Rows ahead as in pack_rows. */
 #define POSENC_FEW 4
 #define POSENC_FEW_ROWS 16
 typedef struct posenc_dot_few_args {

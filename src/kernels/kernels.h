@@ -19,7 +19,7 @@
 #include "kernels/hadamard.h"
 #include "kernels/norm.h"
 #include "kernels/pack.h"
-#include "kernels/pairs.h"
+#include "kernels/bf16.h"
 #include "kernels/panels.h"
 #include "kernels/quant.h"
 #include "kernels/rope.h"

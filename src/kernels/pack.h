@@ -10,7 +10,7 @@
 #include "kernels/panels.h"
 
 /* Packs n_rows rows of dim channels, each at its own address, into panels, widened to float32. Rows may be Q8_0 or
- * Q4_0. Of those ahead as many as there is time for are fetched into the second cache on the way. */
+ * Q4_0. Rows ahead are prefetched into the second cache, as many as there is time for. */
 typedef struct posenc_pack_rows_args {
     const void *const *rows;
     posenc_dtype rows_type;

@@ -16,10 +16,10 @@
 _Static_assert(1 POSENC_EACH_FORMAT(POSENC_LENGTH), "kernels take blocks of one length");
 #undef POSENC_LENGTH
 
-/* Packs n_rows rows of Q8_0 or Q4_0, whole panels, each row at its own address, for dot_quants. Of row t, in panel t /
- * POSENC_PANEL, the int8 of channel c is byte ((c / 4) * POSENC_PANEL + t % POSENC_PANEL) * 4 + c % 4, and the scale of
- * block b in float32 number b * POSENC_PANEL + t % POSENC_PANEL of the panel's scales. Rows that the last panel lacks
- * are 0. Those ahead are fetched on the way. */
+/* Packs n_rows rows of Q8_0 or Q4_0, whole panels, each row at its own address, for dot_quants. Row t is in panel t /
+ * POSENC_PANEL. Its int8 of channel c is byte ((c / 4) * POSENC_PANEL + t % POSENC_PANEL) * 4 + c % 4, its scale of
+ * block b is float32 number b * POSENC_PANEL + t % POSENC_PANEL of the panel's scales. Rows that the last panel lacks
+ * are 0. Rows ahead are prefetched. */
 typedef struct posenc_pack_quants_args {
     const void *const *rows;
     posenc_dtype rows_type;
@@ -29,7 +29,7 @@ typedef struct posenc_pack_quants_args {
     posenc_rows_ahead ahead[2];
 } posenc_pack_quants_args;
 
-/* Products of rows of 16 bits with rows of 8 that are packed so: with I_b the exact sum of block b's 32 products,
+/* Products of rows of 16 bits with rows of 8 packed by pack_quants. With I_b the exact sum of block b's 32 products,
  * y[i][t] = fma((float)I_b, x_scales[i][b] * scales[t][b], y[i][t]) from 0 for b = 0, 1 .. x[i] has the channels of
  * each four in the order 0 2 1 3, each at most POSENC_QUANT_MAX in size. y overlaps nothing. */
 typedef struct posenc_dot_quants_args {

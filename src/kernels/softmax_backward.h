@@ -9,14 +9,14 @@
 #include "kernels/softmax.h"
 
 /* Gradient of a row of softmax.h (docs/numerics.md, Gradients) over the unmasked keys (bounds, and offsets from lowest
- * to highest where there is k_pos, as above): dx, and db unless it is NULL; 0 for keys that are not seen, whatever
+ * to highest where there is k_pos, as above): dx, and db unless it is NULL; 0 for masked keys, whatever
  * stands there, and where p < FLT_MIN. With s there is a cap. dx and db may equal an input. The sums of p dp and of p
  * go by the canonical order below, products joining by fma; -(1 - sum p) g goes to dsink unless it is NULL. */
 typedef struct posenc_softmax_backward_args {
     const float *p, *dp, *s;
     float *dx, *db;
     size_t n;
-    posenc_seen seen;
+    posenc_visible visible;
     const int32_t *k_pos; /* or NULL */
     int32_t position, lowest, highest;
     float scale, inv_cap, bias_slope;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Quantised heads as numbers again. */
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "rope/rope.h"
 
 void posenc_widen_heads(const posenc_kernels *kernels, const posenc_heads *x, int64_t n, float *y, ptrdiff_t y_stride) {

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "core/minmax.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "rope/rope.h"
 
 int posenc_is_hadamard(int64_t n, int64_t head_dim) {

@@ -19,9 +19,9 @@ static float interpolated(const float *z, double position) {
 void VARIANT(cope_row)(const posenc_cope_row_args *a) {
     double position = 0.0, last = (double)(a->n_positions - 1);
     int is_clamped = 0;
-    for (size_t j = a->n; j-- > a->n_seen;)
+    for (size_t j = a->n; j-- > a->n_visible;)
         a->y[j] = -INFINITY;
-    for (size_t j = a->n_seen; j-- > 0;) {
+    for (size_t j = a->n_visible; j-- > 0;) {
         if (!is_clamped) {
             position += (double)gate(a->scale * a->gates[j]);
             is_clamped = !(position < last); /* a NaN too */

@@ -16,19 +16,19 @@ static int32_t offset_of(const row *a, size_t j) {
 
 /* True if key j is inside the bounds of the loops. */
 static int is_inside(const row *a, size_t j) {
-    return j >= a->seen.begin && j < a->seen.end && !(j >= a->seen.hole_begin && j < a->seen.hole_end);
+    return j >= a->visible.begin && j < a->visible.end && !(j >= a->visible.hole_begin && j < a->visible.hole_end);
 }
 
 /* True if key j is in a group that is not written: no key of the group is inside the bounds. */
 static int is_left(const row *a, size_t j) {
     size_t first = j / POSENC_SUM_LANES * POSENC_SUM_LANES;
-    for (j = first; a->leaves_hidden && j < first + POSENC_SUM_LANES; j++)
+    for (j = first; a->leaves_masked && j < first + POSENC_SUM_LANES; j++)
         if (is_inside(a, j))
             return 0;
-    return a->leaves_hidden;
+    return a->leaves_masked;
 }
 
-static int is_seen(const row *a, size_t j) {
+static int is_visible(const row *a, size_t j) {
     if (!is_inside(a, j))
         return 0;
     if (a->k_pos != NULL && (offset_of(a, j) < a->lowest || offset_of(a, j) > a->highest))
@@ -36,29 +36,29 @@ static int is_seen(const row *a, size_t j) {
     return a->bytes == NULL || j < a->bytes_begin || (a->bytes[j - a->bytes_begin] != 0) == (a->keep != 0);
 }
 
-static float relative_term(const posenc_relative_line *r, size_t j, int32_t offset) {
+static float rel_term_value(const posenc_rel_term *r, size_t j, int32_t offset) {
     return r->product[(ptrdiff_t)j * r->key_stride + r->index[offset - r->first]];
 }
 
 /* Offsets beyond a relative bias have the values of its ends. */
-static float line_value(const posenc_float_line *line, int32_t offset) {
-    int32_t at = offset < line->first ? line->first : offset > line->last ? line->last : offset;
-    return line->at[at - line->first];
+static float rel_bias_value(const posenc_head_rel_bias *rel_bias, int32_t offset) {
+    int32_t at = offset < rel_bias->first ? rel_bias->first : offset > rel_bias->last ? rel_bias->last : offset;
+    return rel_bias->at[at - rel_bias->first];
 }
 
 /* Logit l_j (docs/numerics.md); -inf for a masked key. */
 static float logit(const row *a, size_t j) {
-    if (!is_seen(a, j))
+    if (!is_visible(a, j))
         return -INFINITY;
     int32_t offset = offset_of(a, j);
     float s = a->x != NULL ? posenc_load(a->x, j, a->x_type) : 0.0f;
     if (a->by_query.product != NULL)
-        s += relative_term(&a->by_query, j, offset);
+        s += rel_term_value(&a->by_query, j, offset);
     if (a->by_key.product != NULL)
-        s += relative_term(&a->by_key, j, offset);
+        s += rel_term_value(&a->by_key, j, offset);
     float b = -(a->slope * (float)abs(offset));
-    if (a->line.at != NULL)
-        b += line_value(&a->line, offset);
+    if (a->rel_bias.at != NULL)
+        b += rel_bias_value(&a->rel_bias, offset);
     if (a->bias != NULL)
         b = posenc_fmaf(a->bias_slope, posenc_load(a->bias, j, a->bias_type), b);
     if (a->cap == 0.0f)
@@ -98,7 +98,7 @@ static double sum_exponentials(const row *a, float max) {
     return lanes[0] + (double)posenc_exp_nonpositive(a->sink - max);
 }
 
-/* The key's exponential, or probability; a NaN or +inf in the row makes inverse NaN, and so every key that is seen. */
+/* Exponential or probability of a key. A NaN or +inf in the row makes inverse NaN, and so every visible key. */
 static void finish(const row *a, float max, double sum) {
     float inverse = a->form == POSENC_PROBABILITIES ? (float)(1.0 / sum) : 1.0f;
     /* Below, the product would be denormal. */
@@ -106,7 +106,7 @@ static void finish(const row *a, float max, double sum) {
     for (size_t j = 0; j < a->n; j++) {
         float e = posenc_exp_above(logit(a, j) - max, a->exp_lowest);
         float y = (e < smallest ? 0.0f : e) * inverse;
-        store(a, j, is_seen(a, j) ? y : 0.0f);
+        store(a, j, is_visible(a, j) ? y : 0.0f);
     }
 }
 

@@ -10,15 +10,15 @@
 
 typedef posenc_softmax_backward_args row;
 
-static int is_seen(const row *a, size_t j) {
-    if (j < a->seen.begin || j >= a->seen.end || (j >= a->seen.hole_begin && j < a->seen.hole_end))
+static int is_visible(const row *a, size_t j) {
+    if (j < a->visible.begin || j >= a->visible.end || (j >= a->visible.hole_begin && j < a->visible.hole_end))
         return 0;
     return a->k_pos == NULL || (a->k_pos[j] - a->position >= a->lowest && a->k_pos[j] - a->position <= a->highest);
 }
 
-/* 0 for a key that is not seen, and for one that counts for nothing. */
+/* Probability of a key; 0 for masked keys and below FLT_MIN. */
 static float probability(const row *a, size_t j) {
-    return is_seen(a, j) && !(a->p[j] < FLT_MIN) ? a->p[j] : 0.0f;
+    return is_visible(a, j) && !(a->p[j] < FLT_MIN) ? a->p[j] : 0.0f;
 }
 
 /* The sums of p dp and of p, in the canonical order. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification.
- * Needs: vec.h. Produces: attend_rows, attend_panels. Used by: avx2, avx512, neon.
+/* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification. Needs: vec.h. Produces:
+ * attend_rows, attend_panels. Used by: avx2, avx512, neon.
  *
- * A tile of some sums and some vectors of channels stays in registers while the rows pass by; a row is loaded and
- * widened once for all of them. Where only some of the tile's sums see a row, it is taken for each apart. */
+ * A tile of some sums and some vectors of channels stays in registers while the rows pass by. A row is loaded and
+ * widened once for all sums of a tile. Rows that only some of the tile's sums see are ragged: each sum asks for
+ * itself. */
 #include "vec.h"
 
 #include "simd/typed.h"
@@ -12,35 +13,35 @@
 #include "kernels/variant.h"
 
 enum {
-    /* 6 x 2 vectors are what the 16 registers of AVX2 hold. Of the tiles that fit 32 registers AVX-512 takes the one of
-     * more sums: it widens a row for twice as many at once. */
+    /* AVX2's 16 registers hold 6 x 2 vectors. AVX-512's 32 registers hold 12 x 2: more sums, so that a row is widened
+     * for twice as many at once. */
     ATTEND_SUMS = VF == 16 ? 12 : 6,
     ATTEND_VECTORS = VF == 4 ? 4 : 2,
     ATTEND_FEW = VF == 8 ? 2 : 4, /* vectors of four sums, and half of those of two */
     ATTEND_WIDE = 8               /* vectors of a single sum: enough chains to hide the latency of fma */
 };
 
-/* The sums of one tile, whose rows of y begin at `first`. */
+/* Tile: sums from number `first` on, and channels from `channel` on. */
 typedef struct attend_tile {
     size_t first, channel;
-    size_t lanes;           /* less than VF only if there is one vector */
-    ptrdiff_t displacement; /* of the head's rows, in bytes */
+    size_t lanes;           /* lanes of a single vector; VF for several */
+    ptrdiff_t displacement; /* bytes from a row to the head's row */
 } attend_tile;
 
-/* Rows begin <= k < end; is_ragged: for those sums that see them. */
+/* Adds rows [begin, end). is_ragged: each row to the sums whose range holds it. */
 V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
                          const int is_ragged, const size_t n_sums, const size_t n_v, const posenc_dtype type,
                          vf total[][ATTEND_WIDE]) {
     const size_t lanes = n_v > 1 ? VF : t->lanes;
     const float *weights = a->weights + t->first * a->weight_stride;
     const int32_t *begins = a->begin + t->first, *ends = a->end + t->first;
-    vf sum[ATTEND_SUMS][ATTEND_WIDE]; /* the loop's own: gcc otherwise has a value of each row on the stack */
+    vf sum[ATTEND_SUMS][ATTEND_WIDE]; /* copies for the loop: gcc otherwise keeps a value of each row on the stack */
     for (size_t r = 0; r < n_sums; r++)
         for (size_t v = 0; v < n_v; v++)
             sum[r][v] = total[r][v];
     for (int32_t k = begin; k < end; k++) {
         const void *row = (const char *)a->rows[k] + t->displacement;
-        if (n_sums == 1 && !posenc_has_blocks(type)) { /* values beside each other would be more than registers hold */
+        if (n_sums == 1 && !posenc_has_blocks(type)) { /* all values at once would be more than the registers hold */
             vf weight = v_set1(weights[k]);
             for (size_t v = 0; v < n_v; v++)
                 sum[0][v] = v_fma(weight, v_keep(load_typed(row, t->channel + v * VF, lanes, type)), sum[0][v]);
@@ -97,7 +98,7 @@ V_INLINE void attend_block(const posenc_attend_rows_args *a, const attend_tile *
     }
 }
 
-/* All channels of n_sums sums, wide_v vectors at a time. */
+/* Computes all channels of n_sums sums, wide_v vectors at a time. */
 V_INLINE void attend_channels(const posenc_attend_rows_args *a, attend_tile t, const size_t n_sums, const size_t wide_v,
                               const posenc_dtype type, fetching *f) {
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF) {
@@ -121,7 +122,7 @@ V_INLINE void attend_sums(const posenc_attend_rows_args *a, attend_tile first, c
     }
 }
 
-/* Functions of their own: as one they take three times as long to compile. */
+/* Not inlined: as one function they take three times as long to compile. */
 static __attribute__((noinline)) void attend_many(const posenc_attend_rows_args *a, attend_tile first, fetching *f) {
     attend_sums(a, first, ATTEND_SUMS, ATTEND_VECTORS, f);
 }
@@ -166,10 +167,10 @@ void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
 enum {
     PANEL_VECTORS = POSENC_VALUE_PANEL / VF,
     TILE_VECTORS = VF == 16 ? 2 : PANEL_VECTORS, /* two panels side by side on AVX-512 */
-    BAND = 16                                    /* tiles of sums whose rows are looked up at once */
+    BAND = 16                                    /* tiles of sums per pass over the panels */
 };
 
-/* Rows that some of a tile's sums see, and rows that all see. */
+/* Rows visible to some of a tile's sums: [begin, end), and to all of them: [all_begin, all_end). */
 typedef struct tile_rows {
     int32_t begin, all_begin, all_end, end;
 } tile_rows;
@@ -188,14 +189,14 @@ V_INLINE tile_rows rows_of_tile(const posenc_attend_panels_args *a, size_t first
     return rows;
 }
 
-/* Some sums, from number `first` on, of some vectors of channels, from the start of a panel on. */
+/* Tile: sums from number `first` on, and channels from `channel` on, the start of a panel. */
 typedef struct panel_tile {
     const posenc_attend_panels_args *a;
     size_t first, channel;
     const float *panel;
 } panel_tile;
 
-/* Rows begin <= k < end of n_v vectors of channels; is_ragged: for those sums that see them. */
+/* Adds rows [begin, end) of n_v vectors of channels. is_ragged: each row to the sums whose range holds it. */
 V_INLINE void panel_run(const panel_tile *t, int32_t begin, int32_t end, const int is_ragged, const size_t n_sums,
                         const size_t n_v, vf sum[][TILE_VECTORS]) {
     const posenc_attend_panels_args *a = t->a;
@@ -216,12 +217,12 @@ V_INLINE void panel_run(const panel_tile *t, int32_t begin, int32_t end, const i
     }
 }
 
-/* Where the tile's sum r begins in y, and in from. */
+/* Index of the tile's sum r in y and in from. */
 V_INLINE size_t corner_of(const panel_tile *t, size_t r) {
     return (t->first + r) * t->a->y_stride + t->channel;
 }
 
-/* Lanes of vector v; is_whole: all of the tile's vectors are whole. */
+/* Lanes of vector v. is_whole: every vector of the tile has VF lanes. */
 V_INLINE size_t lanes_of(const panel_tile *t, size_t v, const int is_whole) {
     size_t first = t->channel + v * VF;
     return is_whole ? VF : first >= t->a->dim ? 0 : lanes_from(first, t->a->dim);
@@ -258,7 +259,7 @@ V_INLINE void sum_tile(const panel_tile *t, const tile_rows *rows, const size_t 
             store_typed(a->y + corner_of(t, r), v * VF, sum[r][v], lanes_of(t, v, is_whole), POSENC_F32);
 }
 
-/* n_v vectors of channels of some tiles of sums. */
+/* Computes n_v vectors of channels of n_tiles tiles of sums. */
 V_INLINE void sum_tiles(panel_tile t, const tile_rows *rows, size_t n_tiles, const size_t n_sums, const size_t n_v,
                         const int is_whole, fetching *f) {
     t.panel = t.a->panels + t.channel / POSENC_VALUE_PANEL * t.a->panel_stride;
@@ -268,7 +269,8 @@ V_INLINE void sum_tiles(panel_tile t, const tile_rows *rows, size_t n_tiles, con
     }
 }
 
-/* All channels of up to BAND tiles of sums, panel by panel: one stays in the first cache while the weights pass by. */
+/* Computes all channels of up to BAND tiles of sums, panel by panel: a panel stays in the first cache while the weights
+ * pass by. */
 V_INLINE void sum_band(const posenc_attend_panels_args *a, size_t first, size_t n_tiles, const size_t n_sums,
                        const size_t n_v, fetching *f) {
     tile_rows rows[BAND];

@@ -2,8 +2,8 @@
 /* SIMD body of the logits of contextual positions; src/scalar/cope.c is the specification. Needs: vec.h. Produces:
  * cope_row. Used by: avx2, avx512, neon.
  *
- * Blocks of keys from the query backwards: gates by vectors, positions in order, logits by vectors. Once the positions
- * are clamped only the last step is left. */
+* Keys are taken in chunks from the query backwards: gates by vectors, positions in order, logits by vectors. Once the
+ * positions are clamped, only the logits remain to be computed. */
 #include "vec.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ void VARIANT(cope_row)(const posenc_cope_row_args *args) {
     const posenc_cope_row_args a = *args; /* a copy: no store changes it */
     double position = 0.0;
     int is_clamped = 0;
-    size_t rest = a.n_seen;
+    size_t rest = a.n_visible;
     while (rest > 0 && !is_clamped) {
         size_t n = rest < COPE_BLOCK ? rest : COPE_BLOCK;
         rest -= n;
@@ -61,6 +61,6 @@ void VARIANT(cope_row)(const posenc_cope_row_args *args) {
     }
     for (size_t j = 0; j < rest; j += VF)
         write_logits(&a, j, lanes_from(j, rest), v_set1(a.z[a.n_positions - 1]));
-    for (size_t j = a.n_seen; j < a.n; j += VF)
+    for (size_t j = a.n_visible; j < a.n; j += VF)
         store_typed(a.y, j, v_set1(-INFINITY), lanes_from(j, a.n), POSENC_F32);
 }

@@ -2,10 +2,10 @@
 /* SIMD body of the products with the rows of a table; src/scalar/dot.c is the specification.
  * Needs: vec.h. Produces: dot_rows, dot_few. Used by: avx2, avx512, neon.
  *
- * A tile is some rows of x times some vectors across panels; its sums stay in registers while c runs. Wide tiles of
- * TILE_X rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. What is left
- * goes by four, two and one row, the fewer the more vectors, several panels side by side, so that enough chains of fma
- * run at once to hide their latency. Four rows at a time take a third of the time that they take one by one. */
+ * A tile is some rows of x times some vectors across panels. Its sums stay in registers while c runs. Tiles of TILE_X
+ * rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. The last rows go by
+ * four, two and one. The fewer rows, the more vectors, across several panels, so that enough chains of fma hide their
+ * latency. Four rows at a time take a third of the time that they take one by one. */
 #include "vec.h"
 
 #include "simd/typed.h"
@@ -15,14 +15,14 @@
 
 enum {
     PANEL_VECTORS = POSENC_PANEL / VF,
-    TILE_X = 6, /* 6 x 2 sums are what the 16 registers of AVX2 hold */
+    TILE_X = 6, /* AVX2's 16 registers hold 6 x 2 sums */
     TILE_VECTORS = PANEL_VECTORS < 4 ? 2 : PANEL_VECTORS / 2,
     BULK_VECTORS = VF == 16 ? 4 : TILE_VECTORS, /* two panels fill the 32 registers of AVX-512 */
     ONE_VECTORS = VF == 16 ? 4 : 8,             /* 64 rows of the table on x86: what attention packs at a time */
-    STAGE = 256                                 /* channels of a row that are widened at a time */
+    STAGE = 256                                 /* channels of a row widened at a time */
 };
 
-/* x, the table and y from the tile's corner on; n: rows of the table that are left. */
+/* Corner of a tile in x, the table and y; n: rows of the table from there on. */
 typedef struct dot_corner {
     const char *x;
     const float *panel;
@@ -41,7 +41,7 @@ V_INLINE void stage_typed(const posenc_dot_rows_args *a, const void *x, size_t f
     }
 }
 
-/* Channels first .. first + n - 1 of a row of x, shifted, in float32. */
+/* Writes channels [first, first + n) of a row of x, shifted, in float32. */
 V_INLINE void stage_row(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage) {
     switch (a->x_type) {
         POSENC_TAKES_NO_BLOCKS;
@@ -51,7 +51,7 @@ V_INLINE void stage_row(const posenc_dot_rows_args *a, const void *x, size_t fir
     }
 }
 
-/* One tile of n_x rows and n_v vectors; rows that need no conversion are used where they are. */
+/* Computes a tile of n_x rows and n_v vectors. is_staged: rows of x are converted first. */
 V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_t n_x, const size_t n_v,
                        const int is_staged) {
     float stage[TILE_X][STAGE];
@@ -81,7 +81,7 @@ V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_
             }
         }
     }
-    /* A copy: gcc for AArch64, which leaves the loop below a loop, otherwise has the sums in memory above. */
+    /* A copy: gcc for AArch64 does not unroll the loop below, and would keep the sums above in memory. */
     vf done[TILE_X][ONE_VECTORS];
     for (size_t r = 0; r < n_x; r++)
         for (size_t v = 0; v < n_v; v++)
@@ -95,7 +95,7 @@ V_INLINE void dot_tile(const posenc_dot_rows_args *a, dot_corner at, const size_
     }
 }
 
-/* The corner at row i of x and row t of the table. */
+/* Corner at row i of x and row t of the table. */
 V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_t t) {
     return (dot_corner){
         .x = (const char *)a->x + (ptrdiff_t)i * a->x_stride,
@@ -105,17 +105,17 @@ V_INLINE dot_corner dot_corner_at(const posenc_dot_rows_args *a, size_t i, size_
     };
 }
 
-/* n_x rows from row i on, all of the table: wide tiles, and narrow ones for what is left. */
+/* Multiplies n_x rows from row i on with the whole table: wide tiles, then narrow tiles for its tail. */
 V_INLINE void dot_band(const posenc_dot_rows_args *a, size_t i, const size_t n_x, const size_t wide,
                        const size_t narrow, const int is_staged) {
     size_t t = 0;
-    for (; wide > narrow && t + wide * VF <= a->n_rows; t += wide * VF) /* where both are the same, one body */
+    for (; wide > narrow && t + wide * VF <= a->n_rows; t += wide * VF) /* one body if both are equal */
         dot_tile(a, dot_corner_at(a, i, t), n_x, wide, is_staged);
     for (; t < a->n_rows; t += narrow * VF)
         dot_tile(a, dot_corner_at(a, i, t), n_x, narrow, is_staged);
 }
 
-/* The first `tiled` rows of x with n_v vectors of the table from row t on; rows ahead are fetched tile by tile. */
+/* Multiplies the first `tiled` rows of x with n_v vectors of the table from row t on, prefetching tile by tile. */
 V_INLINE void dot_tiles(const posenc_dot_rows_args *a, size_t tiled, size_t t, const size_t n_v, const int is_staged,
                         fetching *f) {
     for (size_t i = 0; i < tiled; i += TILE_X) {
@@ -144,7 +144,7 @@ V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
         dot_band(a, i, 1, ONE_VECTORS, PANEL_VECTORS, is_staged);
 }
 
-/* Functions of their own: faster to compile. */
+/* Not inlined: faster to compile. */
 static __attribute__((noinline)) void dot_in_place(const posenc_dot_rows_args *args) {
     const posenc_dot_rows_args a = *args; /* a copy: no store changes it */
     dot_all(&a, 0);
@@ -159,19 +159,19 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
     a->x_type == POSENC_F32 && a->shift == NULL ? dot_in_place(a) : dot_staged(a);
 }
 
-/* ---- A few rows of x, with rows where they stand ---- */
+/* ---- A few rows of x, with rows that are not packed ---- */
 
-/* VF rows are transposed in registers, as for a panel, but multiplied at once. Against packing and dot_rows, a decode
- * takes 0.75 to 0.8 times as long with one row of x and 0.85 with four (AMD Zen 4, AVX-512 and AVX2); with eight
- * nothing is won.
+/* VF rows are transposed in registers, as for a panel, and multiplied at once. Against packing and dot_rows, a decode
+ * takes 0.75 to 0.8 times as long with one row of x and 0.85 with four (AMD Zen 4, AVX-512 and AVX2). With eight rows
+ * there is no gain.
  *
- * Channels go by lines of the caches: rows of heads side by side are some KB apart and share a few sets of the first
- * cache, which would lose a line before all its pieces are taken. */
+ * Channels go by cache lines: rows of heads side by side are some KB apart and share a few sets of the first cache,
+ * which would lose a line before all of it is used. */
 enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = 8 };
 
 _Static_assert(POSENC_FEW_ROWS % VF == 0, "whole vectors");
 
-/* One head: its first row of x, and some of its rows. */
+/* One head: its first row of x, and POSENC_FEW_ROWS of its rows. */
 typedef struct few_head {
     const char *x;
     const void *rows[POSENC_FEW_ROWS];
@@ -181,23 +181,26 @@ V_INLINE float few_x(const posenc_dot_few_args *a, const few_head *head, size_t 
     return ((const float *)(const void *)(head->x + (ptrdiff_t)i * a->x_stride))[c];
 }
 
-/* Adds the products of channels c .. c + n - 1, whole eights of 16 bits. */
+/* Adds the products of channels [c, c + n) of a 16-bit type. n is a multiple of EIGHT. */
 V_INLINE void few_halves(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
-                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
+                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     uint16_t columns[FEW_VECTORS][FEW_CHANNELS * VF];
     for (size_t v = 0; v < FEW_VECTORS; v++)
         for (size_t k = 0; k < n; k += EIGHT)
             v_transpose_16(head->rows + v * VF, c + k, columns[v] + k * VF);
-    for (size_t k = 0; k < n; k++)
-        for (size_t v = 0; v < FEW_VECTORS; v++) {
-            vf channel = load_typed(columns[v], k * VF, VF, type);
-            for (size_t i = 0; i < n_x; i++)
-                sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
-        }
+    for (size_t eight = 0; eight < n; eight += EIGHT) {
+        for (size_t k = eight; k < eight + EIGHT; k++)
+            for (size_t v = 0; v < FEW_VECTORS; v++) {
+                vf channel = load_typed(columns[v], k * VF, VF, type);
+                for (size_t i = 0; i < n_x; i++)
+                    sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
+            }
+        fetch_some_pieces(f, EIGHT * POSENC_FEW_ROWS);
+    }
 }
 
-/* Adds the products of vector v of the rows with channels c .. c + n - 1, n <= VF. Integers of blocks are multiplied by
- * their scales after they are transposed, several rows' at once. */
+/* Adds the products of vector v of the rows with channels [c, c + n), n <= VF. Quantised numbers are multiplied by
+ * their scales after they are transposed, those of several rows at once. */
 V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, size_t v,
                         const size_t n_x, const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
     const int has_scales = posenc_has_blocks(type);
@@ -215,19 +218,21 @@ V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size
     }
 }
 
-/* Adds the products of channels c .. c + n - 1. */
+/* Adds the products of channels [c, c + n). */
 V_INLINE void few_blocks(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
-                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
+                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     for (size_t v = 0; v < FEW_VECTORS; v++) {
         size_t k = 0;
-        for (; k + VF <= n; k += VF)
+        for (; k + VF <= n; k += VF) {
             few_block(a, head, c + k, VF, v, n_x, type, sum);
+            fetch_some_pieces(f, VF * VF);
+        }
         if (k < n)
             few_block(a, head, c + k, n - k, v, n_x, type, sum);
     }
 }
 
-/* Products of a head with POSENC_FEW_ROWS rows, to y and its other rows. */
+/* Multiplies a head with POSENC_FEW_ROWS rows. y: of the head's first row of x. */
 V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char *y, const size_t n_x,
                        const posenc_dtype type, fetching *f) {
     const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
@@ -240,11 +245,10 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
         n = left < FEW_CHANNELS ? left : FEW_CHANNELS;
         if (is_16 && left >= EIGHT) {
             n -= n % EIGHT;
-            few_halves(a, head, c, n, n_x, type, sum);
+            few_halves(a, head, c, n, n_x, type, sum, f);
         } else {
-            few_blocks(a, head, c, n, n_x, type, sum);
+            few_blocks(a, head, c, n, n_x, type, sum, f);
         }
-        fetch_some_pieces(f, n * POSENC_FEW_ROWS);
     }
     for (size_t i = 0; i < n_x; i++)
         for (size_t v = 0; v < FEW_VECTORS; v++)
@@ -262,7 +266,7 @@ V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const po
         }
 }
 
-/* A function for each type: as one they take long to compile. */
+/* One function for each type: faster to compile. */
 #define FEW(type, name, ...)                                                                                           \
     static __attribute__((noinline)) void few_##name(const posenc_dot_few_args *args) {                                \
         const posenc_dot_few_args a = *args; /* a copy: no store changes it */                                         \

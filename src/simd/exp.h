@@ -16,8 +16,8 @@ V_INLINE void exp_term(vf *p, const vf *r, const float term, const size_t count)
         p[k] = v_fma(p[k], r[k], v_set1(term));
 }
 
-/* exp(x) of count vectors x <= 0; 0 below `lowest`. Step by step for all of them: vector by vector, what waits for its
- * chain of fma fills the CPU's window, and softmax of attention takes 1.12 times as long (AMD Zen 3). */
+/* exp(x) of count vectors x <= 0; 0 below `lowest`. Each step is done for all vectors: vector by vector, chains of fma
+ * that wait fill the CPU's window, and softmax of attention takes 1.12 times as long (AMD Zen 3). */
 V_INLINE void exp_each(vf *x, vf lowest, const size_t count) {
     vf z[EXP_MOST], r[EXP_MOST], p[EXP_MOST];
     for (size_t k = 0; k < count; k++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Weighted sums of quantised rows in groups: what a group's rows count as integers, and the walk over groups and
- * blocks. The products are those of the file that includes this. Needs: typed.h. Used by: quant, AMX's tiles. */
+/* Weighted sums of quantised rows, POSENC_QUANT_GROUP rows at a time: integer weights of a group's rows, and the walk
+ * over groups and blocks, which calls an add_block_function for the products. Needs: vec.h. Used by: quant, and by
+ * tiles_quant of AMX. */
 #ifndef POSENC_SIMD_GROUPS_H
 #define POSENC_SIMD_GROUPS_H
 
@@ -10,23 +11,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "simd/typed.h"
-
 #include "simd/prefetch.h"
-
+#include "simd/typed.h"
 #include "kernels/half.h"
 #include "kernels/kernels.h"
 
 enum { GROUP = POSENC_QUANT_GROUP, SHARE_VECTORS = GROUP / VF /* of the rows of a group */ };
 
-/* Of the rows of a group, in a sum: the weights, from 0 to POSENC_QUANT_MAX; the scales of a block, from -1 to 1. */
+/* Numbers of a group's rows as proportions of the largest: weights in a sum, from 0 to POSENC_QUANT_MAX, or scales of a
+ * block, from -1 to 1. */
 typedef struct proportions {
-    _Alignas(64) float part[GROUP]; /* loads across two lines: attend_quants takes 1.08 of the time (AMD Zen 4) */
-    float largest;                  /* what they are proportions of, NaN if one is not finite; 0: none counts */
+    _Alignas(64) float part[GROUP]; /* unaligned, attend_quants takes 1.08 times as long (AMD Zen 4) */
+    float largest;                  /* NaN if a number is not finite; 0: no row counts */
     float step;                     /* largest / unit */
 } proportions;
 
-/* The largest |x|; as integers they are in the same order. NaN if one is not finite. */
+/* Largest |x|; NaN if an x is not finite. Compares integers, which have the order of |x|. */
 V_INLINE float largest_of(const vf x[SHARE_VECTORS]) {
     vi bits = vi_set1(0);
     for (size_t v = 0; v < SHARE_VECTORS; v++)
@@ -35,7 +35,7 @@ V_INLINE float largest_of(const vf x[SHARE_VECTORS]) {
     return most >= 0x7f800000 ? NAN : posenc_float((uint32_t)most);
 }
 
-/* The largest becomes `unit`; all are 0 where the largest is less than `least`. */
+/* Scales x so that the largest |x| becomes `unit`. All are 0 if it is less than `least`. */
 V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float least, proportions *to) {
     float largest = largest_of(x);
     to->largest = largest < least ? 0.0f : largest;
@@ -45,8 +45,8 @@ V_INLINE void find_proportions(const vf x[SHARE_VECTORS], float unit, float leas
         v_store(to->part + v * VF, v_mul(x[v], factor));
 }
 
-/* Proportions of a block's scales; weights: NULL, or those of a sum, whose rows of weight 0 are ignored. Returns 1 if
- * the scale of a row that counts is below POSENC_QUANT_UNEVEN of the largest. */
+/* Proportions of a block's scales. weights: NULL, or weights of a sum: rows of weight 0 are ignored. Returns 1 if the
+ * scale of another row is below POSENC_QUANT_UNEVEN of the largest. */
 V_INLINE int find_scales(const float *scales, const float *weights, proportions *to) {
     vf x[SHARE_VECTORS], least = v_set1(FLT_MIN);
     for (size_t v = 0; v < SHARE_VECTORS; v++) {
@@ -63,13 +63,13 @@ V_INLINE int find_scales(const float *scales, const float *weights, proportions 
     return small != 0;
 }
 
-/* Shares of rows in a sum, before they are rounded. */
+/* Integer weights of rows in a sum, before they are rounded. */
 V_INLINE void multiply_parts(const proportions *weights, const proportions *scales, vf x[SHARE_VECTORS]) {
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         x[v] = v_mul(v_load(weights->part + v * VF), v_load(scales->part + v * VF));
 }
 
-/* Multiplies the parts of scales so that the largest of what rows count becomes POSENC_QUANT_MAX. */
+/* Multiplies the scales so that the largest integer weight becomes POSENC_QUANT_MAX. */
 V_INLINE void stretch(const proportions *weights, proportions *scales) {
     vf x[SHARE_VECTORS];
     multiply_parts(weights, scales, x);
@@ -84,21 +84,21 @@ V_INLINE void stretch(const proportions *weights, proportions *scales) {
 
 enum { CHUNK = 64, BLOCKS = 8 };
 
-/* A group at work: its rows, and what some sums weigh them with. */
+/* A group of rows, their weights in sums [first, first + n), and their scales in BLOCKS blocks. */
 typedef struct group {
     const void *const *rows;
-    size_t first_row, first, n; /* the sums */
+    size_t first_row, first, n;
     proportions weights[CHUNK];
-    int counts_all[CHUNK];             /* whether all rows count in the sum */
-    proportions scales[BLOCKS];        /* of some blocks, for sums in which all rows count */
-    int are_even[BLOCKS];              /* whether these serve as they are */
-    float block_scales[BLOCKS][GROUP]; /* as they are */
+    int counts_all[CHUNK];             /* 1 if no row of the sum has a weight of 0 */
+    proportions scales[BLOCKS];        /* for sums without weights of 0 */
+    int are_even[BLOCKS];              /* 1 if no scale is below POSENC_QUANT_UNEVEN of the largest */
+    float block_scales[BLOCKS][GROUP]; /* scales as stored, widened */
 } group;
 
 V_INLINE void find_weights(const posenc_attend_quants_args *a, group *g) {
     for (size_t i = 0; i < g->n; i++) {
         const float *weights = a->weights + (g->first + i) * a->weight_stride + g->first_row;
-        vf x[SHARE_VECTORS], least = v_set1(-FLT_MAX); /* of the weights, with the other sign */
+        vf x[SHARE_VECTORS], least = v_set1(-FLT_MAX); /* minus the least weight */
         for (size_t v = 0; v < SHARE_VECTORS; v++) {
             vf weight = v_load(weights + v * VF);
             least = v_max(v_neg(weight), least);
@@ -109,12 +109,12 @@ V_INLINE void find_weights(const posenc_attend_quants_args *a, group *g) {
     }
 }
 
-/* Where a row has the numbers of block b. */
+/* Bytes from a row to the numbers of its block b. */
 V_INLINE size_t numbers_at(size_t b, const posenc_dtype type) {
     return b * (size_t)posenc_block_bytes(type) + sizeof(uint16_t);
 }
 
-/* Of n blocks from block b on, all before they are needed: each is a long chain of its own. */
+/* Finds the scales of n blocks from block b on before they are needed: each is a long chain of operations. */
 V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype type) {
     for (size_t k = 0; k < n; k++) {
         for (size_t v = 0; v < SHARE_VECTORS; v++)
@@ -131,8 +131,8 @@ __attribute__((noinline)) static void find_own_scales(const float *scales, const
         stretch(weights, own);
 }
 
-/* W of the group's rows in sum i of the group and the block whose scales are number `at`; returns what their exact sum
- * is multiplied by. */
+/* Integer weights W of the group's rows in its sum i, for the block whose scales are number `at`. Returns the factor of
+ * their exact sum. */
 V_INLINE float find_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at,
                            vi shares[SHARE_VECTORS]) {
     proportions own;
@@ -149,7 +149,7 @@ V_INLINE float find_shares(const posenc_attend_quants_args *a, const group *g, s
     return weights->step * scales->largest;
 }
 
-/* Adds the group's block b to the sums; its scales are number `at` of the group's. */
+/* Adds block b of the group's rows to the sums; its scales are number `at` of the group's. */
 typedef void add_block_function(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
                                 const posenc_dtype type);
 
@@ -181,7 +181,7 @@ V_INLINE void walk_typed(const posenc_attend_quants_args *a, add_block_function 
     }
 }
 
-/* The sums, by what add_block does. */
+/* Computes the sums, group by group. add_block: the products of a group's block. */
 V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function *add_block) {
     switch (a->rows_type) {
         POSENC_TAKES_NO_FLOATS;
@@ -192,8 +192,8 @@ V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function
     }
 }
 
-/* To what is kept of y. are_paired: the sums stand by pairs of vectors, as the products of rows leave them; they are
- * put in order. */
+/* y = keep * y + sums. are_paired: the channels of two vectors alternate, as the products leave them; they are put in
+ * order. */
 V_INLINE void keep_and_add(const posenc_attend_quants_args *a, const int are_paired) {
     for (size_t i = 0; i < a->n && a->keep != NULL; i++) {
         vf keep = v_set1(a->keep[i]);

@@ -11,7 +11,7 @@
 #include "simd/prefetch.h"
 #include "kernels/variant.h"
 
-/* Channels c .. c + n - 1 of n_rows rows, to the panel's column of the first of them. */
+/* Packs channels [c, c + n) of n_rows rows. to: channel c of the first row in the panel. */
 V_INLINE void pack_block(const void *const *rows, size_t n_rows, size_t c, size_t n, float *to,
                          const posenc_dtype type) {
     vf block[VF];
@@ -22,8 +22,9 @@ V_INLINE void pack_block(const void *const *rows, size_t n_rows, size_t c, size_
         v_store(to + k * POSENC_PANEL, block[k]);
 }
 
-/* PACK_16 channels, of 16 bits, of VF rows. */
 enum { PACK_16 = 8 };
+
+/* Packs PACK_16 channels of VF rows of a 16-bit type. */
 
 V_INLINE void pack_16(const void *const *rows, size_t c, float *to, const posenc_dtype type) {
     uint16_t columns[PACK_16 * VF];
@@ -32,8 +33,8 @@ V_INLINE void pack_16(const void *const *rows, size_t c, float *to, const posenc
         v_store(to + k * POSENC_PANEL, load_typed(columns, k * VF, VF, type));
 }
 
-/* Zeros for the rows that the last panel lacks, from the first on that no vector above holds. Transposed like the
- * others they took 3 times as long. */
+/* Writes zeros for rows that the last panel lacks, from the first row on that no vector above covers. Transposed like
+ * other rows they took 3 times as long. */
 static void fill_up(const posenc_pack_rows_args *a) {
     size_t packed = (a->n_rows + VF - 1) / VF * VF;
     float *panel = a->panels + packed / POSENC_PANEL * a->dim * POSENC_PANEL;
@@ -79,7 +80,7 @@ void VARIANT(pack_rows)(const posenc_pack_rows_args *args) {
 
 enum { VALUE_VECTORS = POSENC_VALUE_PANEL / VF };
 
-/* n channels of a row, from channel c on, and zeros to the end of their panel. */
+/* Copies n channels of a row, from channel c on, and zeros to the end of their panel. */
 V_INLINE void pack_value(const void *row, size_t c, size_t n, float *to, const posenc_dtype type) {
     for (size_t v = 0; v < VALUE_VECTORS; v++) {
         size_t before = v * VF, lanes = n <= before ? 0 : n - before < VF ? n - before : VF;

@@ -1,31 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* Fetching of rows that will be needed soon, into the second cache, while others are at work. Needs: typed.h.
- * Used by: pack, dot, attend, pairs, quant, tiles_quant.
+/* Prefetches rows that will be needed soon into the second cache, while other rows are at work. Needs: vec.h.
+ * Used by: pack, dot, attend, bf16, quant, tiles_quant.
  *
- * They go with the channels at work, a few lines at a time: all at once they would wait for each other, and the work
- * for them: decodes over 16 MB and more took 1.2 to 1.4 times as long. But where rows lie pages apart, those of several
- * are looked up at once, as a CPU does side by side: row by row, decode over a list of keys took 1.1 (AVX-512) to 1.5
- * times (AVX2) as long; by eights 1.1 times on AVX-512 (AMD Zen 4). */
+ * A few cache lines at a time are prefetched between channels: all at once they wait for each other, and the work for
+ * them, and decodes over 16 MB and more took 1.2 to 1.4 times as long. Rows that lie in several pages are an exception:
+ * the pages of LOOKUPS rows are touched at once, because a CPU looks pages up side by side. Row by row, decode over a
+ * list of keys took 1.1 (AVX-512) to 1.5 times (AVX2) as long; by eights 1.1 times on AVX-512 (AMD Zen 4). Tokens of 1
+ * or 2 KB gain too: prefill of 4096 f16 tokens takes 0.9, decode 0.93 to 0.98 times as long (AMD Zen 3, pages of 4 KB).
+ */
 #ifndef POSENC_SIMD_PREFETCH_H
 #define POSENC_SIMD_PREFETCH_H
 
 #include "vec.h"
 
+#include "simd/typed.h"
 #include "kernels/kernels.h"
 
+/* State of prefetching two lists of rows. */
 typedef struct fetching {
     const posenc_rows_ahead *ahead; /* two */
-    size_t row, end;                /* the next row of each list, and the end of the longer */
-    size_t work, due; /* work that is done between two rows, or pieces of rows, and what was done since the last */
-    size_t at, bytes; /* the next piece of the row, and the bytes of the longer */
+    size_t row, end;                /* next row of each list; end of the longer list */
+    size_t work, due;               /* work between two rows, or pieces of rows; work since the last */
+    size_t at, bytes;               /* next piece of the row; bytes of the longer row */
 } fetching;
 
-/* Rows of two lists, fetched one by one: work is what is done between two of them. */
+/* Prefetches rows of two lists one by one, with `work` between two of them. */
 V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t work) {
     return (fetching){.ahead = ahead, .end = ahead[0].n > ahead[1].n ? ahead[0].n : ahead[1].n, .work = work};
 }
 
-/* Rows of some KB, as tokens of many heads are, or beside much work: in pieces, evenly spread over all of the work. */
+/* Prefetches rows in pieces, evenly spread over `work` in all: for rows of some KB (tokens of many heads), or much
+ * work. */
 enum { PIECE = 256 };
 
 V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t work) {
@@ -37,7 +42,7 @@ V_INLINE fetching fetching_pieces_of(const posenc_rows_ahead ahead[2], size_t wo
     return f;
 }
 
-/* The same rows one by one, spread over so much work in all. */
+/* Prefetches rows one by one, evenly spread over `work` in all. */
 V_INLINE fetching fetching_all(const posenc_rows_ahead ahead[2], size_t work) {
     fetching f = fetching_of(ahead, 0);
     f.work = work / (f.end > 0 ? f.end : 1);
@@ -46,23 +51,35 @@ V_INLINE fetching fetching_all(const posenc_rows_ahead ahead[2], size_t work) {
 
 enum { LOOKUPS = 4, SMALL_PAGE = 4096 };
 
-/* The pages of the next rows, unless they are those of their neighbours. */
+/* Touches the pages of the next LOOKUPS rows, unless they share one. */
 V_INLINE void look_up(const posenc_rows_ahead *ahead, size_t row) {
     const void *const *rows = ahead->rows;
-    if (row + LOOKUPS > ahead->n || (uintptr_t)rows[row + 1] - (uintptr_t)rows[row] < SMALL_PAGE)
+    if (row + LOOKUPS > ahead->n || (uintptr_t)rows[row + 1] - (uintptr_t)rows[row] < SMALL_PAGE / LOOKUPS)
         return;
     for (size_t i = 0; i < LOOKUPS; i++)
         __builtin_prefetch(rows[row + i], 0, 2);
 }
 
-/* Fetches the lines of bytes first .. end - 1 of a row. */
-V_INLINE void fetch_lines(const posenc_rows_ahead *ahead, size_t row, const size_t first, size_t end) {
-    if (row >= ahead->n)
+/* Prefetches bytes at .. at + n - 1 of a row, n > 0. */
+V_INLINE void fetch_bytes(const void *row, size_t at, size_t n) {
+    const char *bytes = (const char *)row + at;
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch(bytes + i, 0, 2);
+    __builtin_prefetch(bytes + n - 1, 0, 2);
+}
+
+V_INLINE void fetch_row(const posenc_rows_ahead *ahead, size_t row) {
+    if (row < ahead->n)
+        fetch_bytes(ahead->rows[row], 0, ahead->bytes);
+}
+
+/* Prefetches a piece of a row. Whole pieces without a loop: with one, decode over 512 keys that the caches hold takes
+ * 1.1 times as long (AMD Zen 3). */
+V_INLINE void fetch_piece(const posenc_rows_ahead *ahead, size_t row, size_t at) {
+    if (row >= ahead->n || at >= ahead->bytes)
         return;
-    const uintptr_t line = 64, at = (uintptr_t)ahead->rows[row];
-    const int is_dense = row > 0 && at == (uintptr_t)ahead->rows[row - 1] + ahead->bytes; /* they share a line */
-    for (uintptr_t i = (at + first + (is_dense || first > 0 ? line - 1 : 0)) / line * line; i < at + end; i += line)
-        __builtin_prefetch((const void *)i, 0, 2);
+    size_t n = ahead->bytes - at;
+    n >= PIECE ? fetch_bytes(ahead->rows[row], at, PIECE) : fetch_bytes(ahead->rows[row], at, n);
 }
 
 V_INLINE void look_up_both(const fetching *f) {
@@ -72,13 +89,13 @@ V_INLINE void look_up_both(const fetching *f) {
     }
 }
 
-/* Fetches the rows that are due after so much more work. */
+/* Prefetches the rows that are due after `work` more. */
 V_INLINE void fetch_some(fetching *f, size_t work) {
     f->due += work;
     for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work, f->row++) {
         look_up_both(f);
-        fetch_lines(&f->ahead[0], f->row, 0, f->ahead[0].bytes);
-        fetch_lines(&f->ahead[1], f->row, 0, f->ahead[1].bytes);
+        fetch_row(&f->ahead[0], f->row);
+        fetch_row(&f->ahead[1], f->row);
     }
 }
 
@@ -87,10 +104,8 @@ V_INLINE void fetch_some_pieces(fetching *f, size_t work) {
     for (; RARELY(f->due >= f->work && f->row < f->end); f->due -= f->work) {
         if (f->at == 0)
             look_up_both(f);
-        for (size_t i = 0; i < 2; i++) {
-            size_t bytes = f->ahead[i].bytes;
-            fetch_lines(&f->ahead[i], f->row, f->at, f->at + PIECE < bytes ? f->at + PIECE : bytes);
-        }
+        fetch_piece(&f->ahead[0], f->row, f->at);
+        fetch_piece(&f->ahead[1], f->row, f->at);
         f->at += PIECE;
         if (f->at >= f->bytes)
             f->at = 0, f->row++;

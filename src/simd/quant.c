@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* SIMD body of attention over quantised rows in integers; src/scalar/quant.c is the specification.
- * Needs: vec.h. Produces: pack_quants and, unless POSENC_OWN_QUANT_PRODUCTS is defined, dot_quants and attend_quants.
- * Used by: avx2, avx512, neon.
+/* SIMD body of attention over quantised rows in integers; src/scalar/quant.c is the specification. Needs: vec.h.
+ * Produces: pack_quants and, unless POSENC_OWN_QUANT_PRODUCTS is defined, dot_quants and attend_quants. Used by: avx2,
+ * avx512, neon.
  *
- * Lanes are rows of the table: four channels of a row are one lane of bytes, which are multiplied by four numbers of 16
- * bits at once. The weighted sums take four rows so instead, lanes being channels. */
+ * Products: lanes are rows of the table. Four channels of a row are one lane of bytes, multiplied by four 16-bit
+ * numbers at once. Weighted sums: lanes are channels, four rows of one channel are a lane. */
 #include "vec.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ enum { QUADS = POSENC_QUANT_BLOCK / 4 };
 
 /* ---- Packing ---- */
 
-/* Blocks whose integers a vector of bytes holds, and vectors that those of a block take, one of both 1. */
+/* Blocks whose integers fit one vector of bytes, at least 1. */
 V_INLINE size_t blocks_of_vector(const posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_FLOATS;
@@ -29,6 +29,7 @@ V_INLINE size_t blocks_of_vector(const posenc_dtype type) {
     return 1;
 }
 
+/* Vectors that the integers of a block take. */
 V_INLINE size_t vectors_of_block(const posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_FLOATS;
@@ -38,7 +39,7 @@ V_INLINE size_t vectors_of_block(const posenc_dtype type) {
     return 1;
 }
 
-/* The bytes of a vector of blocks, `step` bytes from one to the next, or of one block if it is 0. */
+/* Loads the bytes of a vector of blocks that are `step` bytes apart. step 0: of one block. */
 V_INLINE vi load_integers(const char *at, size_t step, const posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_FLOATS;
@@ -48,7 +49,7 @@ V_INLINE vi load_integers(const char *at, size_t step, const posenc_dtype type) 
     return vi_set1(0);
 }
 
-/* Blocks b .. b + n - 1 of the VF rows from row t on, n that of a vector, or 1: the part-th vector of it. */
+/* Packs blocks [b, b + n) of VF rows from row t on. n is the blocks of a vector, or 1: then vector `part` of the block. */
 V_INLINE void pack_blocks(const posenc_pack_quants_args *a, size_t t, size_t b, const size_t n, const size_t part,
                           int8_t *to, const posenc_dtype type) {
     const size_t bytes = (size_t)posenc_block_bytes(type), step = n > 1 ? bytes : 0;
@@ -89,7 +90,7 @@ V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype
             v_store(scales + b * POSENC_PANEL, v_gather_f16(a.rows + t, b * bytes));
         for (size_t b = 0, n; b < n_blocks; b += n) {
             n = b + together <= n_blocks ? together : 1;
-            fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2); /* and the rest behind them: all at once it waits */
+            fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2); /* the other half behind the blocks: all at once waits */
             if (n == together && together > 1)
                 pack_blocks(&a, t, b, together, 0, to, type);
             else
@@ -110,7 +111,7 @@ void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
     }
 }
 
-/* Four numbers of 16 bits as words of signed digits, for tiers whose products want those: n = 256 high + low. */
+/* Splits four 16-bit numbers into words of signed digits, n = 256 high + low, for tiers that multiply digits. */
 V_INLINE void split_digits(int n0, int n1, int n2, int n3, int32_t words[2]) {
     const int n[4] = {n0, n1, n2, n3};
     int8_t digits[2][4];
@@ -123,12 +124,12 @@ V_INLINE void split_digits(int n0, int n1, int n2, int n3, int32_t words[2]) {
 
 /* ---- Products ---- */
 
-enum { DOT_X = VF == 16 ? 8 : 4, DOT_VECTORS = 2 }; /* sums that the registers hold */
+enum { DOT_X = VF == 16 ? 8 : 4, DOT_VECTORS = 2 }; /* sums in registers */
 
-/* Rows are fetched after each quad, or each block: by quads AVX2 is short of registers, by blocks AVX-512 waits. */
+/* Rows are prefetched after each quad, or each block: by quads AVX2 is short of registers, by blocks AVX-512 waits. */
 enum { FETCHES_BY_QUADS = VF == 16 };
 
-/* Rows of x at work, as words: where they stand, or their digits. */
+/* Rows of x as words: the numbers in place, or their digits. */
 typedef struct dot_rows {
     const void *words;
     size_t stride; /* from row to row, in words */
@@ -152,7 +153,7 @@ V_INLINE int32_t word_at(const void *p) {
     return word;
 }
 
-/* n_x rows of x from row i on, with DOT_VECTORS vectors of rows from row t on. */
+/* Multiplies n_x rows of x from row i on with DOT_VECTORS vectors of rows from row t on. */
 V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, size_t t, const size_t n_x, fetching *f) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
@@ -221,17 +222,17 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 /* ---- Weighted sums ---- */
 
 enum {
-    SUMS = 4, /* that are added to at a time; of eight gcc 12 keeps some in memory */
+    SUMS = 4, /* sums added to at a time; with eight, gcc 12 keeps some in memory */
     ROW_QUADS = GROUP / 4,
     BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF
 };
 
-/* The numbers of a group's block: four rows side by side, channel by channel. */
+/* Numbers of a block of a group: four rows side by side, channel by channel. */
 typedef struct block_quads {
     vq at[ROW_QUADS][BLOCK_VECTORS];
 } block_quads;
 
-/* What a group's rows count in one sum and block: W of each four rows, and what their exact sums are multiplied by. */
+/* Integer weights W of a group in one sum and block, as words of four rows, and the factor of their exact sum. */
 typedef struct shares {
     int32_t words[GROUP / 4][2];
     float factor;
@@ -258,21 +259,21 @@ V_INLINE void take_rows(const void *const *rows, size_t at, size_t v, const pose
     }
 }
 
-/* All of the block's, for several times of use. */
+/* Keeps all quads of a block, which are used several times. */
 V_INLINE void keep_quads(const group *g, size_t at, const posenc_dtype type, block_quads *quads) {
     for (size_t k = 0; k < ROW_QUADS; k++)
         for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
             take_rows(g->rows + 4 * k, at, v, type, &quads->at[k][v], &quads->at[k][v + 1]);
 }
 
-/* Two vectors of channels from vector v of block b on, of n sums from number i of the group on, paired as the rows'
- * numbers are. kept: the rows, or NULL. */
+/* Adds vectors v and v + 1 of block b's channels to n sums from number i of the group on; their channels alternate, as
+ * those of quads do. kept: quads of the block, or NULL. */
 V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, const shares *s, size_t i, size_t b,
                           size_t v, const size_t n, const block_quads *kept, const posenc_dtype type) {
     vp low[SUMS], high[SUMS];
     for (size_t r = 0; r < n; r++)
         low[r] = high[r] = vp_zero();
-#pragma GCC unroll 1 /* or gcc 12 keeps AVX2's sums in memory: decode takes 1.06 of the time */
+#pragma GCC unroll 1 /* gcc 12 otherwise keeps AVX2's sums in memory: decode takes 1.06 times as long */
     for (size_t k = 0; k < ROW_QUADS; k++) {
         vq low_quad, high_quad;
         if (kept != NULL)

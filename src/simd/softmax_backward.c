@@ -16,10 +16,10 @@ typedef posenc_softmax_backward_args row;
 
 /* n probabilities from j on; 0 for keys masked by bounds or positions. */
 V_INLINE vf probabilities(const row *r, size_t j, size_t n, int is_ragged) {
-    vf p = load_typed(r->p, j, n, POSENC_F32), hidden = v_set1(0.0f);
+    vf p = load_typed(r->p, j, n, POSENC_F32), masked = v_set1(0.0f);
     if (r->k_pos != NULL)
-        p = hide_far(vi_sub(vi_load_n(r->k_pos + j, n), vi_set1(r->position)), r->lowest, r->highest, p, hidden);
-    return is_ragged ? hide_unseen(&r->seen, j, p, hidden) : p;
+        p = mask_far_keys(vi_sub(vi_load_n(r->k_pos + j, n), vi_set1(r->position)), r->lowest, r->highest, p, masked);
+    return is_ragged ? mask_outside_bounds(&r->visible, j, p, masked) : p;
 }
 
 /* Mask of probabilities below FLT_MIN. */
@@ -47,8 +47,8 @@ V_INLINE size_t sum_block(const row *r, size_t j, int has_sink, vd *pdp_lanes, v
     vf pdp[STEP], sum_p[STEP];
     for (int k = 0; k < STEP; k++)
         pdp[k] = sum_p[k] = v_set1(0.0f);
-    while (j < block_end && j < r->seen.end) {
-        run keys = run_at(&r->seen, j);
+    while (j < block_end && j < r->visible.end) {
+        run keys = run_at(&r->visible, j);
         size_t end = keys.end < block_end ? keys.end : block_end;
         for (j = keys.begin; j + LANES <= end; j += LANES)
             sum_step(r, j, LANES, keys.is_ragged, has_sink, pdp, sum_p);
@@ -67,7 +67,7 @@ V_INLINE double add_up(const row *r, int has_sink, double *sum_p) {
     vd pdp[2 * STEP], p[2 * STEP];
     clear_lanes(pdp);
     clear_lanes(p);
-    for (size_t j = step_of(r->seen.begin); j < r->seen.end;)
+    for (size_t j = step_of(r->visible.begin); j < r->visible.end;)
         j = sum_block(r, j, has_sink, pdp, p);
     if (has_sink)
         *sum_p = sum_lanes(p);
@@ -109,8 +109,8 @@ V_INLINE void write_run(const row *r, run keys, int has_cap, int has_db, vf g) {
 }
 
 V_INLINE void write_seen(const row *r, int has_cap, int has_db, float g) {
-    for (run keys = run_at(&r->seen, step_of(r->seen.begin)); keys.begin < r->seen.end;
-         keys = run_at(&r->seen, keys.end))
+    for (run keys = run_at(&r->visible, step_of(r->visible.begin)); keys.begin < r->visible.end;
+         keys = run_at(&r->visible, keys.end))
         write_run(r, keys, has_cap, has_db, v_set1(g));
 }
 
@@ -122,10 +122,10 @@ static void clear(float *y, size_t begin, size_t end) {
         v_store_n(y + j, v_set1(0.0f), end - j);
 }
 
-static void clear_hidden(const row *r, float *y) {
-    clear(y, 0, r->seen.begin);
-    clear(y, r->seen.hole_begin, r->seen.hole_end);
-    clear(y, r->seen.end, r->n);
+static void clear_masked(const row *r, float *y) {
+    clear(y, 0, r->visible.begin);
+    clear(y, r->visible.hole_begin, r->visible.hole_end);
+    clear(y, r->visible.end, r->n);
 }
 
 void VARIANT(softmax_backward)(const posenc_softmax_backward_args *args) {
@@ -137,9 +137,9 @@ void VARIANT(softmax_backward)(const posenc_softmax_backward_args *args) {
     case 2: write_seen(&r, 1, 0, (float)g); break;
     default: write_seen(&r, 1, 1, (float)g);
     }
-    clear_hidden(&r, r.dx);
+    clear_masked(&r, r.dx);
     if (r.db != NULL)
-        clear_hidden(&r, r.db);
+        clear_masked(&r, r.db);
     if (r.dsink != NULL)
         *r.dsink = (float)((sum_p - 1.0) * g);
 }

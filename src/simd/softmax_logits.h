@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention logits on vectors; src/scalar/softmax.c is the specification. Needs: vec.h, typed.h, exp.h,
- * softmax_runs.h. */
+/* Attention logits of one vector of keys; src/scalar/softmax.c is the specification. plain_logits: unmasked keys with
+ * at most one bias or term. any_logits: everything that a row can have. Needs: vec.h. Used by: softmax_passes. */
 #ifndef POSENC_SIMD_SOFTMAX_LOGITS_H
 #define POSENC_SIMD_SOFTMAX_LOGITS_H
 
@@ -8,6 +8,9 @@
 
 #include <math.h>
 
+#include "simd/exp.h"
+#include "simd/softmax_runs.h"
+#include "simd/typed.h"
 #include "kernels/kernels.h"
 
 typedef posenc_softmax_row_args row;
@@ -16,7 +19,7 @@ typedef posenc_softmax_row_args row;
 typedef enum logit_kind {
     SCALED,
     WITH_ALIBI,
-    WITH_LINE,
+    WITH_REL_BIAS,
     WITH_CONSTANT,
     WITH_BIAS,
     WITH_QUERY_TERM,
@@ -25,13 +28,13 @@ typedef enum logit_kind {
 
 V_INLINE logit_kind kind_of(const row *a) {
     int is_plain = a->k_pos == NULL && a->cap == 0.0f && a->by_key.product == NULL;
-    int has_alibi = a->slope != 0.0f, has_line = a->line.at != NULL, has_bias = a->bias != NULL;
+    int has_alibi = a->slope != 0.0f, has_rel_bias = a->rel_bias.at != NULL, has_bias = a->bias != NULL;
     int has_query_term = a->by_query.product != NULL;
-    if (!is_plain || has_alibi + has_line + has_bias + has_query_term > 1)
+    if (!is_plain || has_alibi + has_rel_bias + has_bias + has_query_term > 1)
         return WITH_ANYTHING;
     if (has_query_term)
         return WITH_QUERY_TERM;
-    return has_alibi ? WITH_ALIBI : has_line ? WITH_LINE : has_bias ? WITH_BIAS : SCALED;
+    return has_alibi ? WITH_ALIBI : has_rel_bias ? WITH_REL_BIAS : has_bias ? WITH_BIAS : SCALED;
 }
 
 V_INLINE vf alibi_penalty(vi offsets, float slope) {
@@ -64,19 +67,19 @@ V_INLINE vf products_along(const float *product, const int32_t *index, int32_t l
 
 /* Terms of plain logits, in registers: the compiler cannot take a store to the result for a change of them. */
 typedef struct plain_terms {
-    vf scale, bias_slope, constant; /* the last is one bias for all keys of a run */
-    vf slope, step;                 /* ALiBi's; what the distances of a step grow by to the next */
-    const float *x, *line;
-    ptrdiff_t key_0; /* where it stands in the line */
+    vf scale, bias_slope, constant; /* constant: one bias for all keys of a run */
+    vf slope, step;                 /* ALiBi's slope; difference of distances between two steps */
+    const float *x, *rel_bias;
+    ptrdiff_t key_0; /* index of key 0 in rel_bias */
     const float *product;
     const int32_t *index;
     int32_t last_row;
-    ptrdiff_t index_0; /* and in the relative index */
+    ptrdiff_t index_0; /* index of key 0 in the relative index */
     const void *bias;
     posenc_dtype bias_type;
 } plain_terms;
 
-/* direction: 1 for keys up to the query's own, -1 for those behind it. */
+/* direction: 1 for keys up to the query's own, -1 for keys behind it. */
 V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direction) {
     return (plain_terms){
         .constant = v_set1(constant),
@@ -85,8 +88,8 @@ V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direct
         .slope = v_set1(a->slope),
         .step = v_set1((float)(-direction * LANES)),
         .x = a->x,
-        .line = a->line.at,
-        .key_0 = -(ptrdiff_t)a->position - a->line.first,
+        .rel_bias = a->rel_bias.at,
+        .key_0 = -(ptrdiff_t)a->position - a->rel_bias.first,
         .product = a->by_query.product,
         .index = a->by_query.index,
         .last_row = a->by_query.last_row,
@@ -101,13 +104,14 @@ V_INLINE vf scores_at(const float *x, size_t j, size_t n, const int has_scores) 
     return has_scores ? load_typed(x, j, n, POSENC_F32) : v_set1(0.0f);
 }
 
-/* Logits of the n keys from j on, all of them seen; the distances are ALiBi's, which nothing else looks at. */
+/* Logits of n visible keys from j on. Only ALiBi uses the distances. */
 V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n, const logit_kind kind,
                          const int has_scores) {
     vf s = scores_at(t->x, j, n, has_scores);
     switch (kind) {
     case WITH_ALIBI: return v_fms(s, t->scale, v_mul(t->slope, distances));
-    case WITH_LINE: return v_fma(s, t->scale, load_typed(t->line + (t->key_0 + (ptrdiff_t)j), 0, n, POSENC_F32));
+    case WITH_REL_BIAS:
+        return v_fma(s, t->scale, load_typed(t->rel_bias + (t->key_0 + (ptrdiff_t)j), 0, n, POSENC_F32));
     case WITH_CONSTANT: return v_fma(s, t->scale, t->constant);
     case WITH_QUERY_TERM:
         s = v_add(s, products_along(t->product, t->index + (t->index_0 + (ptrdiff_t)j), t->last_row, n));
@@ -117,60 +121,60 @@ V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n,
     }
 }
 
-/* ---- Anything ---- */
+/* ---- Logits of any row ---- */
 
-/* Keys of one vector. Biases that are not side by side are gathered: at given positions, and in steps with masked keys,
- * whose offsets a relative bias need not have. */
+/* Keys of one vector. scattered: their biases are gathered, because keys have given positions, or because some are
+ * masked and need no entry in a relative bias. */
 typedef struct keys {
     size_t j, n;
     vi offsets;
     int scattered;
 } keys;
 
-V_INLINE vi indices_in_line(const keys *k, int32_t first, int32_t last) {
+V_INLINE vi clamped_indices(const keys *k, int32_t first, int32_t last) {
     vi inside = vi_min(vi_max(k->offsets, vi_set1(first)), vi_set1(last));
     return vi_sub(inside, vi_set1(first));
 }
 
-/* Keys of which some are beyond an end of the relative bias. */
+/* 1 if some of the keys are beyond an end of the relative bias. */
 V_INLINE int is_beyond(const row *a, const keys *k) {
     ptrdiff_t offset = (ptrdiff_t)k->j - a->position;
-    return offset < a->line.first || offset + (ptrdiff_t)k->n - 1 > a->line.last;
+    return offset < a->rel_bias.first || offset + (ptrdiff_t)k->n - 1 > a->rel_bias.last;
 }
 
-V_INLINE vf line_values(const row *a, const keys *k) {
+V_INLINE vf rel_bias_values(const row *a, const keys *k) {
     if (k->scattered || is_beyond(a, k))
-        return v_gather_n(a->line.at, indices_in_line(k, a->line.first, a->line.last), k->n);
-    return v_load_n(a->line.at + ((ptrdiff_t)k->j - a->position - a->line.first), k->n);
+        return v_gather_n(a->rel_bias.at, clamped_indices(k, a->rel_bias.first, a->rel_bias.last), k->n);
+    return v_load_n(a->rel_bias.at + ((ptrdiff_t)k->j - a->position - a->rel_bias.first), k->n);
 }
 
-V_INLINE vf relative_values(const row *a, const posenc_relative_line *r, const keys *k) {
+V_INLINE vf rel_term_values(const row *a, const posenc_rel_term *r, const keys *k) {
     const int32_t *here = r->index + ((ptrdiff_t)k->j - a->position - r->first);
     if (!k->scattered && r->key_stride == 0)
         return products_along(r->product, here, r->last_row, k->n);
     if (!k->scattered && k->n == VF) /* a row for each key: DeBERTa's softmax takes 0.8 times as long as by a gather */
         return v_pick(r->product + (ptrdiff_t)k->j * r->key_stride, r->key_stride, here);
     vi index =
-        k->scattered ? vi_gather_n(r->index, indices_in_line(k, r->first, r->last), k->n) : vi_load_n(here, k->n);
-    if (k->scattered) /* with masked keys, whose entries nobody has looked at */
+        k->scattered ? vi_gather_n(r->index, clamped_indices(k, r->first, r->last), k->n) : vi_load_n(here, k->n);
+    if (k->scattered) /* masked keys have unchecked entries */
         index = vi_min(vi_max(index, vi_set1(0)), vi_set1(r->last_row));
     vi of_key = vi_mul(vi_iota(), vi_set1((int32_t)r->key_stride));
     return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);
 }
 
 /* -inf for keys masked by bytes, positions or bounds. */
-V_INLINE vf hide(const row *a, const keys *k, vf l) {
-    vf hidden = v_set1(-INFINITY);
+V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
+    vf masked = v_set1(-INFINITY);
     if (a->bytes != NULL && k->j >= a->bytes_begin) {
         vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + (k->j - a->bytes_begin), k->n));
-        l = a->keep ? v_select(is_set, l, hidden) : v_select(is_set, hidden, l);
+        l = a->keep ? v_select(is_set, l, masked) : v_select(is_set, masked, l);
     }
     if (a->k_pos != NULL)
-        l = hide_far(k->offsets, a->lowest, a->highest, l, hidden);
-    return k->scattered ? hide_unseen(&a->seen, k->j, l, hidden) : l;
+        l = mask_far_keys(k->offsets, a->lowest, a->highest, l, masked);
+    return k->scattered ? mask_outside_bounds(&a->visible, k->j, l, masked) : l;
 }
 
-/* The n keys from j on; is_ragged: bounds may mask some. */
+/* n keys from j on. is_ragged: bounds may mask some. */
 V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = {j, n, vi_sub(key_numbers(j), vi_set1(a->position)), is_ragged || a->k_pos != NULL};
     if (a->k_pos != NULL)
@@ -178,17 +182,17 @@ V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
     return k;
 }
 
-/* Their logits, whatever they are made of. */
+/* Logits of n keys from j on, with all terms of the row. */
 static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
     keys k = keys_at(a, j, n, is_ragged);
     vf s = scores_at(a->x, j, n, a->x != NULL);
     if (a->by_query.product != NULL)
-        s = v_add(s, relative_values(a, &a->by_query, &k));
+        s = v_add(s, rel_term_values(a, &a->by_query, &k));
     if (a->by_key.product != NULL)
-        s = v_add(s, relative_values(a, &a->by_key, &k));
+        s = v_add(s, rel_term_values(a, &a->by_key, &k));
     vf b = v_neg(alibi_penalty(k.offsets, a->slope));
-    if (a->line.at != NULL)
-        b = v_add(b, line_values(a, &k));
+    if (a->rel_bias.at != NULL)
+        b = v_add(b, rel_bias_values(a, &k));
     if (a->bias != NULL)
         b = v_fma(v_set1(a->bias_slope), load_typed(a->bias, j, n, a->bias_type), b);
     vf l = v_fma(s, v_set1(a->scale), b);
@@ -196,7 +200,7 @@ static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n,
         vf u = v_mul(v_mul(s, v_set1(a->scale)), v_set1(a->inv_cap));
         l = v_fma(tanh_any(u), v_set1(a->cap), b);
     }
-    return hide(a, &k, l);
+    return mask_keys(a, &k, l);
 }
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The keys of a row that are seen, as runs of steps of 32: the lanes of the canonical sum. Needs: vec.h. */
+/* Visible keys of a row as runs of steps of 32 keys, and the canonical sum over their lanes. Needs: vec.h.
+ * Used by: softmax_logits, softmax_passes, softmax_backward. */
 #ifndef POSENC_SIMD_SOFTMAX_RUNS_H
 #define POSENC_SIMD_SOFTMAX_RUNS_H
 
@@ -9,7 +10,7 @@
 
 enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF };
 
-/* Keys begin <= j < end; begin is a whole number of steps. A ragged run is one step, with keys outside the bounds. */
+/* Keys [begin, end). begin is a whole number of steps. A ragged run is one step that holds keys outside the bounds. */
 typedef struct run {
     size_t begin, end;
     int is_ragged;
@@ -19,8 +20,8 @@ V_INLINE size_t step_of(size_t j) {
     return j / LANES * LANES;
 }
 
-/* The run from j on, or from behind the hole if j is in it. Without keys at the end of the row. */
-V_INLINE run run_at(const posenc_seen *a, size_t j) {
+/* Run from key j on, or from behind the hole if j is in it. Empty at the end of the row. */
+V_INLINE run run_at(const posenc_visible *a, size_t j) {
     if (j >= a->hole_begin && j + LANES <= a->hole_end)
         j = step_of(a->hole_end);
     run r = {j, a->end, j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end)};
@@ -37,21 +38,21 @@ V_INLINE vi key_numbers(size_t j) {
     return vi_add(vi_iota(), vi_set1((int32_t)j));
 }
 
-/* x at the keys from j on inside the bounds, `hidden` at the others. */
-V_INLINE vf hide_unseen(const posenc_seen *seen, size_t j, vf x, vf hidden) {
+/* x at keys inside the bounds, `masked` at other keys, for keys from j on. */
+V_INLINE vf mask_outside_bounds(const posenc_visible *visible, size_t j, vf x, vf masked) {
     vi keys = key_numbers(j);
-    vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_end)), hidden, x);
-    x = v_select(vi_lt(keys, vi_set1((int32_t)seen->hole_begin)), x, behind_hole);
-    return v_select(vi_lt(keys, vi_set1((int32_t)seen->begin)), hidden, x);
+    vf behind_hole = v_select(vi_lt(keys, vi_set1((int32_t)visible->hole_end)), masked, x);
+    x = v_select(vi_lt(keys, vi_set1((int32_t)visible->hole_begin)), x, behind_hole);
+    return v_select(vi_lt(keys, vi_set1((int32_t)visible->begin)), masked, x);
 }
 
-/* x at the keys of offsets lowest .. highest, and `hidden` at the others. */
-V_INLINE vf hide_far(vi offsets, int32_t lowest, int32_t highest, vf x, vf hidden) {
-    x = v_select(vi_lt(offsets, vi_set1(lowest)), hidden, x);
-    return v_select(vi_lt(vi_set1(highest), offsets), hidden, x);
+/* x at keys of offsets lowest .. highest, `masked` at other keys. */
+V_INLINE vf mask_far_keys(vi offsets, int32_t lowest, int32_t highest, vf x, vf masked) {
+    x = v_select(vi_lt(offsets, vi_set1(lowest)), masked, x);
+    return v_select(vi_lt(vi_set1(highest), offsets), masked, x);
 }
 
-/* Lanes of vector k of a step that `rest` keys are left for. */
+/* Lanes of vector k of a step with `rest` keys to go. */
 V_INLINE size_t lanes_left(size_t rest, int k) {
     size_t before = (size_t)k * VF;
     return rest >= before + VF ? VF : rest > before ? rest - before : 0;
@@ -64,7 +65,7 @@ V_INLINE void clear_lanes(vd *lanes) {
         lanes[k] = vd_set1(0.0);
 }
 
-/* Adds the sums of a block, in float32, to those in double. */
+/* Adds the float32 sums of a block to the lanes in double. */
 V_INLINE void add_block(vd *lanes, const vf *partial) {
     for (int k = 0; k < STEP; k++) {
         lanes[2 * k] = vd_add(lanes[2 * k], vd_low(partial[k]));

@@ -74,7 +74,7 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
             .dx = posenc_row_at(dx, at),
             .db = db != NULL ? posenc_row_at(db, at) : NULL,
             .n = forward.n,
-            .seen = forward.seen,
+            .visible = forward.visible,
             .k_pos = forward.k_pos,
             .position = forward.position,
             .lowest = forward.lowest,

@@ -80,7 +80,7 @@ static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_
 }
 
 /* Adds all rows of one head of one batch, whose queries and keys have consecutive positions. */
-static void add_line_of_rows(block *b, const posenc_view *ds, int64_t lowest, int64_t head, int64_t batch) {
+static void add_consecutive(block *b, const posenc_view *ds, int64_t lowest, int64_t head, int64_t batch) {
     int64_t i = 0, n_k = ds->ne[0];
     for (; i + TOGETHER <= ds->ne[1]; i += TOGETHER) {
         const float *rows[TOGETHER];
@@ -96,7 +96,7 @@ static void add_line_of_rows(block *b, const posenc_view *ds, int64_t lowest, in
 /* Adds all rows of one head of one batch. */
 static void add_rows(block *b, const posenc_score_params *params, const posenc_view *ds, int64_t head, int64_t batch) {
     if (params->positions.queries == NULL) {
-        add_line_of_rows(b, ds, -posenc_query_start(params, ds, batch), head, batch);
+        add_consecutive(b, ds, -posenc_query_start(params, ds, batch), head, batch);
         return;
     }
     for (int64_t i = 0; i < ds->ne[1]; i++)
@@ -105,23 +105,23 @@ static void add_rows(block *b, const posenc_score_params *params, const posenc_v
 }
 
 /* Offsets t and following of the relative bias, as many as fit. */
-static void begin_block(block *b, const posenc_rel_bias *line, int64_t t) {
-    b->first = line->first + t;
-    b->n = posenc_min(BLOCK, line->n_offsets - t);
-    b->from = line->is_clamped && t == 0 ? -POSENC_ANY_OFFSET : b->first;
-    b->to = line->is_clamped && t + b->n == line->n_offsets ? POSENC_ANY_OFFSET : b->first + b->n;
+static void begin_block(block *b, const posenc_rel_bias *rel_bias, int64_t t) {
+    b->first = rel_bias->first + t;
+    b->n = posenc_min(BLOCK, rel_bias->n_offsets - t);
+    b->from = rel_bias->is_clamped && t == 0 ? -POSENC_ANY_OFFSET : b->first;
+    b->to = rel_bias->is_clamped && t + b->n == rel_bias->n_offsets ? POSENC_ANY_OFFSET : b->first + b->n;
     memset(b->sums, 0, sizeof b->sums);
 }
 
-static posenc_status check_line_call(const posenc_score_params *params, const posenc_view *ds,
-                                     const posenc_rel_bias *gradient, int64_t *n_heads) {
+static posenc_status check_gradient_call(const posenc_score_params *params, const posenc_view *ds,
+                                         const posenc_rel_bias *gradient, int64_t *n_heads) {
     if (params == NULL)
         return POSENC_ERR_NULL;
     posenc_status status = posenc_check_input_f32(ds);
     if (status == POSENC_OK)
         status = posenc_check_scores_read(params, ds);
     if (status == POSENC_OK)
-        status = posenc_check_whole_line(gradient, n_heads);
+        status = posenc_check_whole_rel_bias(gradient, n_heads);
     if (status == POSENC_OK && gradient->n_heads != ds->ne[2])
         status = POSENC_ERR_N_HEADS;
     return status;
@@ -129,21 +129,21 @@ static posenc_status check_line_call(const posenc_score_params *params, const po
 
 posenc_status posenc_rel_bias_backward(const posenc_score_params *params, const posenc_view *ds,
                                        const posenc_rel_bias *gradient) {
-    int64_t n_lines;
-    posenc_status status = check_line_call(params, ds, gradient, &n_lines);
+    int64_t n_biases;
+    posenc_status status = check_gradient_call(params, ds, gradient, &n_biases);
     if (status != POSENC_OK)
         return status;
-    int64_t heads_of_line = gradient->n_heads / n_lines;
+    int64_t heads_of_bias = gradient->n_heads / n_biases;
     int64_t n_batch = posenc_view_count(ds) > 0 ? ds->ne[3] : 0; /* there may be any number of rows without elements */
-    for (int64_t line = 0; line < n_lines; line++)
+    for (int64_t rel_bias = 0; rel_bias < n_biases; rel_bias++)
         for (int64_t t = 0; t < gradient->n_offsets; t += BLOCK) {
             block b;
             begin_block(&b, gradient, t);
             for (int64_t batch = 0; batch < n_batch; batch++)
-                for (int64_t h = line * heads_of_line; h < (line + 1) * heads_of_line; h++)
+                for (int64_t h = rel_bias * heads_of_bias; h < (rel_bias + 1) * heads_of_bias; h++)
                     add_rows(&b, params, ds, h, batch);
             for (int64_t k = 0; k < b.n; k++)
-                posenc_line_of_head(gradient, line)[t + k] = (float)b.sums[k];
+                posenc_rel_bias_of_head(gradient, rel_bias)[t + k] = (float)b.sums[k];
         }
     return POSENC_OK;
 }
@@ -155,7 +155,7 @@ posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const po
     int64_t n_heads;
     if (!isfinite(scale))
         return POSENC_ERR_SCALE;
-    posenc_status status = posenc_check_whole_line(gradient, &n_heads);
+    posenc_status status = posenc_check_whole_rel_bias(gradient, &n_heads);
     if (status == POSENC_OK)
         status = posenc_check_bias_table(table, n_heads, 1);
     if (status == POSENC_OK)
@@ -171,7 +171,7 @@ posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const po
             double sums[BLOCK] = {0.0};
             for (int64_t t = 0; t < gradient->n_offsets; t++)
                 if (rows[t] >= first && rows[t] < first + n)
-                    sums[rows[t] - first] += (double)posenc_line_of_head(gradient, h)[t];
+                    sums[rows[t] - first] += (double)posenc_rel_bias_of_head(gradient, h)[t];
             for (int64_t k = 0; k < n; k++)
                 *posenc_table_at(table, first + k, h) = (float)((double)scale * sums[k]);
         }
@@ -182,7 +182,7 @@ posenc_status posenc_bias_table_backward(const posenc_rel_index *index, const po
 
 /* Gradient of a relative bias in which every offset has its own distance. */
 static posenc_status check_distances(const posenc_rel_bias *gradient, int64_t *n_heads) {
-    posenc_status status = posenc_check_whole_line(gradient, n_heads);
+    posenc_status status = posenc_check_whole_rel_bias(gradient, n_heads);
     return status == POSENC_OK && gradient->is_clamped ? POSENC_ERR_OFFSETS : status;
 }
 
@@ -196,7 +196,7 @@ posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slop
     for (int64_t h = 0; h < n_heads; h++) {
         double sum = 0.0;
         for (int64_t t = 0; t < gradient->n_offsets; t++)
-            sum += posenc_line_distance(gradient, t) * (double)posenc_line_of_head(gradient, h)[t];
+            sum += posenc_rel_bias_distance(gradient, t) * (double)posenc_rel_bias_of_head(gradient, h)[t];
         slopes[h] = (float)(0.0 - sum);
     }
     return POSENC_OK;
@@ -239,8 +239,8 @@ posenc_status posenc_kerple_backward(const posenc_kerple *kerple, posenc_clamped
         posenc_kerple_head head = posenc_kerple_of_head(kerple, h);
         double sum_p = 0.0, sum_a = 0.0;
         for (int64_t t = 0; t < gradient->n_offsets; t++) {
-            double by_p, by_a, g = (double)posenc_line_of_head(gradient, h)[t];
-            kerple_derivatives(&head, posenc_line_distance(gradient, t), &by_p, &by_a);
+            double by_p, by_a, g = (double)posenc_rel_bias_of_head(gradient, h)[t];
+            kerple_derivatives(&head, posenc_rel_bias_distance(gradient, t), &by_p, &by_a);
             sum_p += g * by_p;
             sum_a += g * by_a;
         }

@@ -112,8 +112,8 @@ static posenc_status check_query_starts(const posenc_score_params *params, const
     return POSENC_OK;
 }
 
-/* The offsets that the call meets and the mask lets be seen. */
-static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *seen) {
+/* Offsets of the call that the mask leaves visible. */
+static posenc_status check_offsets(const posenc_score_params *params, const posenc_view *y, posenc_offsets *visible) {
     int64_t n_k = y->ne[0], n_q = y->ne[1];
     if ((params->positions.queries == NULL) != (params->positions.keys == NULL))
         return POSENC_ERR_NULL;
@@ -132,7 +132,7 @@ static posenc_status check_offsets(const posenc_score_params *params, const pose
             status = check_positions(params->positions.keys, n_k, &keys);
     }
     if (status == POSENC_OK)
-        *seen = posenc_offsets_seen(&params->mask, queries, keys);
+        *visible = posenc_offsets_visible(&params->mask, queries, keys);
     return status;
 }
 
@@ -225,7 +225,7 @@ static posenc_status check_by_key(const posenc_view *products) {
 }
 
 /* Rows of products belong to queries, or to keys: n of them. */
-static posenc_status check_relative(const posenc_relative *r, const posenc_view *y, int64_t n, posenc_offsets seen) {
+static posenc_status check_relative(const posenc_relative *r, const posenc_view *y, int64_t n, posenc_offsets visible) {
     if (r->products == NULL && r->index == NULL)
         return POSENC_OK;
     if (r->products == NULL || r->index == NULL)
@@ -236,12 +236,12 @@ static posenc_status check_relative(const posenc_relative *r, const posenc_view 
         status = posenc_require_f32(r->products);
     if (status != POSENC_OK)
         return status;
-    return posenc_check_index_line(r->index, ne[0], seen);
+    return posenc_check_rel_index(r->index, ne[0], visible);
 }
 
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y) {
     int64_t n_k = y->ne[0], n_q = y->ne[1], n_heads = y->ne[2], n_batch = y->ne[3];
-    posenc_offsets seen = {1, 0};
+    posenc_offsets visible = {1, 0};
     posenc_status status = check_numbers(params, n_heads);
     if (status == POSENC_OK)
         status = check_alibi(&params->bias, n_heads, n_batch);
@@ -254,7 +254,7 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = check_origins(params->sequences.origins, n_batch);
     if (status == POSENC_OK)
-        status = check_offsets(params, y, &seen);
+        status = check_offsets(params, y, &visible);
     if (status == POSENC_OK)
         status = check_documents(params);
     if (status == POSENC_OK)
@@ -262,13 +262,13 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
     if (status == POSENC_OK)
         status = check_tree(params, y);
     if (status == POSENC_OK)
-        status = posenc_check_line(params->bias.relative, n_heads, seen);
+        status = posenc_check_rel_bias(params->bias.relative, n_heads, visible);
     if (status == POSENC_OK && params->bias.tensor != NULL)
         status = check_beside(params->bias.tensor, y, y->ne);
     if (status == POSENC_OK)
-        status = check_relative(&params->bias.by_query, y, n_q, seen);
+        status = check_relative(&params->bias.by_query, y, n_q, visible);
     if (status == POSENC_OK)
-        status = check_relative(&params->bias.by_key, y, n_k, seen);
+        status = check_relative(&params->bias.by_key, y, n_k, visible);
     if (status == POSENC_OK && params->bias.by_key.products != NULL)
         status = check_by_key(params->bias.by_key.products);
     return status;
@@ -313,16 +313,16 @@ static void set_bounds(posenc_softmax_row_args *args, int64_t begin, int64_t hol
     }
     if (begin >= end)
         begin = end = 0;
-    args->seen.begin = (size_t)begin;
-    args->seen.hole_begin = (size_t)hole_begin;
-    args->seen.hole_end = (size_t)hole_end;
-    args->seen.end = (size_t)end;
+    args->visible.begin = (size_t)begin;
+    args->visible.hole_begin = (size_t)hole_begin;
+    args->visible.hole_end = (size_t)hole_end;
+    args->visible.end = (size_t)end;
 }
 
-/* The offsets that the mask lets be seen: read where positions of keys are given, or lists of keys. */
-static void set_offsets(posenc_softmax_row_args *args, posenc_offsets seen) {
-    args->lowest = (int32_t)posenc_max(seen.lowest, -POSENC_ANY_OFFSET);
-    args->highest = (int32_t)posenc_min(seen.highest, POSENC_ANY_OFFSET - 1);
+/* Offsets that the mask leaves visible, for calls with positions of keys or lists of keys. */
+static void set_offsets(posenc_softmax_row_args *args, posenc_offsets visible) {
+    args->lowest = (int32_t)posenc_max(visible.lowest, -POSENC_ANY_OFFSET);
+    args->highest = (int32_t)posenc_min(visible.highest, POSENC_ANY_OFFSET - 1);
 }
 
 static void set_mask(const posenc_score_params *params, int64_t query, posenc_row_place at,
@@ -335,14 +335,14 @@ static void set_mask(const posenc_score_params *params, int64_t query, posenc_ro
         end = posenc_min(end, document.highest + 1);
     }
     int64_t origin = params->sequences.origins != NULL ? params->sequences.origins[at.batch] : 0;
-    posenc_offsets seen = posenc_offsets_at(&params->mask, args->position - origin);
-    set_offsets(args, seen);
+    posenc_offsets visible = posenc_offsets_at(&params->mask, args->position - origin);
+    set_offsets(args, visible);
     if (params->positions.keys != NULL) {
         set_bounds(args, begin, 0, end, 0);
     } else {
-        end = posenc_min(end, args->position + seen.highest + 1);
+        end = posenc_min(end, args->position + visible.highest + 1);
         int64_t n_first = params->mask.n_first > 0 ? params->mask.n_first + origin : 0;
-        set_bounds(args, begin, args->position + seen.lowest, end, n_first);
+        set_bounds(args, begin, args->position + visible.lowest, end, n_first);
     }
     if (params->bool_mask != NULL && args->n > 0) {
         const posenc_bool_mask *m = params->bool_mask;
@@ -353,10 +353,10 @@ static void set_mask(const posenc_score_params *params, int64_t query, posenc_ro
 
 /* A relative bias without offsets, and a table without rows, are accepted if all keys are masked: there is nothing to
  * read. */
-static posenc_relative_line relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
+static posenc_rel_term relative_at(const posenc_relative *r, const float *products, int64_t key_stride) {
     if (r->index->n_offsets == 0 || r->index->n_rows == 0)
-        return (posenc_relative_line){.product = NULL};
-    return (posenc_relative_line){
+        return (posenc_rel_term){.product = NULL};
+    return (posenc_rel_term){
         .product = products,
         .key_stride = (ptrdiff_t)key_stride,
         .index = r->index->data,
@@ -381,10 +381,10 @@ static void set_biases(const posenc_score_params *params, posenc_row_place at, p
     if (params->bias.alibi_slopes != NULL)
         args->slope = alibi_slope(&params->bias, at) + 0.0f; /* -0 is none too */
     if (params->bias.relative != NULL && params->bias.relative->n_offsets > 0) {
-        const posenc_rel_bias *line = params->bias.relative;
-        args->line.at = line->data + at.head * line->stride;
-        args->line.first = (int32_t)line->first;
-        args->line.last = (int32_t)(line->first + line->n_offsets - 1);
+        const posenc_rel_bias *rel_bias = params->bias.relative;
+        args->rel_bias.at = rel_bias->data + at.head * rel_bias->stride;
+        args->rel_bias.first = (int32_t)rel_bias->first;
+        args->rel_bias.last = (int32_t)(rel_bias->first + rel_bias->n_offsets - 1);
     }
     if (params->bias.tensor != NULL) {
         args->bias = posenc_shared_at(params->bias.tensor, at.query, at.head, at.batch);
@@ -428,9 +428,9 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
                               posenc_softmax_row_args *args) {
     const posenc_mask *m = &params->mask;
     int uses_positions = m->before >= 0 || m->after >= 0 || m->chunk > 0 || args->slope != 0.0f ||
-                         args->line.at != NULL || args->by_query.product != NULL;
+                         args->rel_bias.at != NULL || args->by_query.product != NULL;
     args->n = n;
-    args->seen = (posenc_seen){.end = n};
+    args->visible = (posenc_visible){.end = n};
     args->k_pos = uses_positions ? keys : NULL;
 }
 

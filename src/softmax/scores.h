@@ -7,7 +7,7 @@
 
 #include "bias/mask.h"
 #include "bias/tree.h"
-#include "core/rows.h"
+#include "core/row_place.h"
 #include "kernels/kernels.h"
 
 /* Everything in params, for scores of the extents of y, which is checked already. */

@@ -9,7 +9,7 @@
 enum { WORDS = 4 };
 
 /* -inf in every place of a word. */
-static uint64_t hidden_word(posenc_dtype type) {
+static uint64_t masked_word(posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_BLOCKS;
     case POSENC_F16: return UINT64_C(0xFC00FC00FC00FC00);
@@ -19,26 +19,26 @@ static uint64_t hidden_word(posenc_dtype type) {
     return UINT64_C(0xFF800000FF800000);
 }
 
-static int all_hidden(const char *bias, uint64_t hidden) {
+static int all_masked(const char *bias, uint64_t masked) {
     uint64_t words[WORDS], difference = 0;
     memcpy(words, bias, sizeof words);
     for (int i = 0; i < WORDS; i++)
-        difference |= words[i] ^ hidden;
+        difference |= words[i] ^ masked;
     return difference == 0;
 }
 
 void posenc_skip_masked(const posenc_softmax_row_args *args, size_t *begin, size_t *end) {
     if (args->bias == NULL || !(args->bias_slope > 0.0f))
         return;
-    uint64_t hidden = hidden_word(args->bias_type);
-    size_t size = args->bias_type == POSENC_F32 ? 4 : 2, step = WORDS * sizeof hidden / size;
+    uint64_t masked = masked_word(args->bias_type);
+    size_t size = args->bias_type == POSENC_F32 ? 4 : 2, step = WORDS * sizeof masked / size;
     const char *bias = args->bias;
-    while (*begin + step <= *end && all_hidden(bias + *begin * size, hidden))
+    while (*begin + step <= *end && all_masked(bias + *begin * size, masked))
         *begin += step;
-    while (*begin < *end && memcmp(bias + *begin * size, &hidden, size) == 0)
+    while (*begin < *end && memcmp(bias + *begin * size, &masked, size) == 0)
         (*begin)++;
-    while (*begin + step <= *end && all_hidden(bias + (*end - step) * size, hidden))
+    while (*begin + step <= *end && all_masked(bias + (*end - step) * size, masked))
         *end -= step;
-    while (*begin < *end && memcmp(bias + (*end - 1) * size, &hidden, size) == 0)
+    while (*begin < *end && memcmp(bias + (*end - 1) * size, &masked, size) == 0)
         (*end)--;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TDPBF16PS and TDPBSSD, as this CPU computes them: against the order that src/scalar/pairs.c states, and against plain
+/* TDPBF16PS and TDPBSSD, as this CPU computes them: against the order that src/scalar/bf16.c states, and against plain
  * integers. */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "core/features.h"
 #include "values.h"
 
-enum { SIDE = POSENC_PANEL, DEPTH = POSENC_PAIR_BLOCK, ROUNDS = 1000 };
+enum { SIDE = POSENC_PANEL, DEPTH = POSENC_BF16_BLOCK, ROUNDS = 1000 };
 
 /* Operands of one kind: bf16 of exponents low .. high, some of them special. */
 typedef struct operand_kind {
@@ -42,7 +42,7 @@ static uint16_t draw_number(const operand_kind *kind) {
     return (uint16_t)((bits & 0x807f) | (uint64_t)(exponent + 127) << 7);
 }
 
-/* How many of SIDE * SIDE sums differ. */
+/* Number of differing sums of SIDE * SIDE. */
 static int compare(const posenc_kernels *tiles, const operand_kind *kind) {
     static uint16_t x[SIDE * 2 * DEPTH];
     static uint32_t words[SIDE * DEPTH / 2];
@@ -73,8 +73,8 @@ static int compare(const posenc_kernels *tiles, const operand_kind *kind) {
 
 /* ---- Integers ---- */
 
-/* Numbers of 16 bits, 256 high + low, of digits up to so much in size. Of one digit alone a block's sum is exact as a
- * float, so that nothing of the instruction's is rounded. */
+/* Largest digits of numbers of 16 bits, 256 high + low. With one digit alone a block's sum is exact as a float: nothing
+ * of the instruction is rounded. */
 typedef struct digit_kind {
     const char *name;
     int high, low, is_extreme;
@@ -96,7 +96,7 @@ static int draw_digit(int most, int is_extreme) {
     return (int)test_random_below((size_t)(most + top + 1)) - most;
 }
 
-/* How many of SIDE * SIDE sums of a block differ from those in int64. */
+/* Number of a block's SIDE * SIDE sums that differ from int64. */
 static int compare_digits(const posenc_kernels *tiles, const digit_kind *kind) {
     static int16_t x[SIDE * POSENC_QUANT_BLOCK];
     static int8_t panels[POSENC_PANEL * POSENC_QUANT_BLOCK];

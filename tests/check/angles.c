@@ -128,8 +128,8 @@ void sweep_angle_anchors(const posenc_kernels *variant) {
 
 /* ---- angle_rows ---- */
 
-/* Where the outputs go: two buffers; one buffer of pairs, cosine first or sine first; one buffer of rows that hold all
- * sines and then all cosines. */
+/* Targets of the outputs: two buffers; one buffer of pairs, cosine first or sine first; one buffer of rows that hold
+ * all sines and then all cosines. */
 typedef enum rows_target { PLANES, PAIRS_COS_FIRST, PAIRS_SIN_FIRST, CONCATENATED, N_TARGETS } rows_target;
 
 typedef struct rows_shape {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What no kernel can beat: the same bytes moved with next to no arithmetic, once per tier. */
+/* Limits that no kernel can beat: the same bytes moved with next to no arithmetic, once per tier. */
 #ifndef POSENC_CHECK_BENCH_LIMITS_H
 #define POSENC_CHECK_BENCH_LIMITS_H
 

@@ -30,17 +30,17 @@ posenc_dtype test_type(size_t which, size_t n) {
     return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? POSENC_TYPES : POSENC_FLOAT_TYPES));
 }
 
-posenc_seen test_seen(size_t n, size_t which) {
-    posenc_seen seen = {.end = which % 4 == 0 ? n : test_random() % (n + 1)};
+posenc_visible test_visible(size_t n, size_t which) {
+    posenc_visible visible = {.end = which % 4 == 0 ? n : test_random() % (n + 1)};
     if (which % 4 >= 2)
-        seen.begin = test_random() % (seen.end + 1);
-    if (seen.begin == seen.end)
-        seen.begin = seen.end = 0;
-    if (which % 4 == 3 && seen.end - seen.begin >= 3) {
-        seen.hole_begin = seen.begin + 1 + test_random() % (seen.end - seen.begin - 2);
-        seen.hole_end = seen.hole_begin + 1 + test_random() % (seen.end - seen.hole_begin - 1);
+        visible.begin = test_random() % (visible.end + 1);
+    if (visible.begin == visible.end)
+        visible.begin = visible.end = 0;
+    if (which % 4 == 3 && visible.end - visible.begin >= 3) {
+        visible.hole_begin = visible.begin + 1 + test_random() % (visible.end - visible.begin - 2);
+        visible.hole_end = visible.hole_begin + 1 + test_random() % (visible.end - visible.hole_begin - 1);
     }
-    return seen;
+    return visible;
 }
 
 /* ---- Describing a call ---- */

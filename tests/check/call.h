@@ -30,8 +30,8 @@ typedef union kernel_args {
 
 typedef enum operand_role { OPERAND_IN = 1, OPERAND_OUT = 2, OPERAND_IN_OUT = 3 } operand_role;
 
-/* What a buffer holds. The first three are the values of posenc_dtype. Integers are 0 until they are set. Blocks that a
- * kernel writes are U16: unlike an f16, each of their bits counts. */
+/* Types of a buffer's elements. The first three are the values of posenc_dtype. Integers are 0 until they are set.
+ * Blocks that a kernel writes are U16: unlike an f16, each of their bits counts. */
 typedef enum element_type {
     ELEMENT_F32 = POSENC_F32,
     ELEMENT_F16 = POSENC_F16,
@@ -113,10 +113,11 @@ int call_stored_rows(kernel_call *call, const char *name, operand_role role, pos
 /* Elements that rows of `width`, `stride` apart, take. */
 size_t rows_extent(size_t n_rows, ptrdiff_t stride, size_t width);
 
-/* A factor for each head. Those that vary belong to the lanes in turn; otherwise all are alike, whatever is filled. */
+/* Adds a factor for each head. vary: factors belong to the lanes in turn; otherwise all are equal, whatever is
+ * filled. */
 void call_head_factors(kernel_call *call, size_t n_heads, int vary);
 
-/* Where row 0 of such rows stands: behind the others if the stride is negative. */
+/* Offset of row 0 of rows with this stride: behind the other rows if it is negative. */
 size_t rows_origin(size_t n_rows, ptrdiff_t stride);
 
 /* Element `at` of an operand, by index; for `arguments`. */
@@ -137,10 +138,10 @@ void call_fill(kernel_call *call, test_fill fill);
 /* Sets an element of what the kernel reads, to the nearest value that its type has. */
 void operand_set(operand *o, size_t at, double value);
 
-/* How many places the buffers are tried in: all, or a few for large calls. */
+/* Places in which the buffers are tried: all, or a few for large calls. */
 typedef enum call_places { EVERY_PLACE, FEW_PLACES } call_places;
 
-/* What becomes of the calls of a sweep. */
+/* Treatment of the calls of a sweep. */
 typedef struct check_mode {
     void (*call)(kernel_call *call, const posenc_kernels *variant, call_places places);
     void (*lane)(kernel_call *call, const posenc_kernels *variant, int32_t lane); /* NULL: left out */
@@ -175,7 +176,7 @@ posenc_dtype test_type(size_t which, size_t n);
 /* Number `which` of the strides of rows of n: dense, padded, backwards, the same row for all. */
 ptrdiff_t test_stride(size_t which, size_t n);
 
-/* Keys that are seen, of n: for number `which` all, a last part hidden, a first part too, and a hole. */
-posenc_seen test_seen(size_t n, size_t which);
+/* Visible keys of n. Number `which`: all; the last masked; the first masked, too; and a hole. */
+posenc_visible test_visible(size_t n, size_t which);
 
 #endif

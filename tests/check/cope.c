@@ -4,7 +4,7 @@
 #include "plain.h"
 
 typedef struct cope_shape {
-    size_t n, n_seen, n_positions;
+    size_t n, n_visible, n_positions;
     float scale;
     int is_scaled, in_place, own_gates;
 } cope_shape;
@@ -21,7 +21,7 @@ static void cope_arguments(const kernel_call *call, kernel_args *to) {
         .scale = s->scale,
         .is_scaled = s->is_scaled,
         .n = s->n,
-        .n_seen = s->n_seen,
+        .n_visible = s->n_visible,
         .n_positions = s->n_positions,
     };
     to->cope_row = args;
@@ -30,15 +30,15 @@ static void cope_arguments(const kernel_call *call, kernel_args *to) {
 /* Keys that are not seen are not read: x and the gates end before them, so that the guard page is there. */
 static void describe_cope(kernel_call *call, const cope_shape *s) {
     call_begin(call, KERNEL_cope_row, cope_arguments, s);
-    call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32, s->in_place ? s->n : s->n_seen);
-    call_row(call, "gates", OPERAND_IN, ELEMENT_F32, s->n_seen);
+    call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32, s->in_place ? s->n : s->n_visible);
+    call_row(call, "gates", OPERAND_IN, ELEMENT_F32, s->n_visible);
     call_row(call, "z", OPERAND_IN, ELEMENT_F32, s->n_positions);
     if (!s->in_place)
         call_row(call, "y", OPERAND_OUT, ELEMENT_F32, s->n);
 }
 
 static void check_cope(kernel_call *call, const posenc_kernels *variant, const cope_shape *s, test_fill fill) {
-    if (!test_case("cope_row n=%zu seen=%zu positions=%zu scale=%g%s%s%s %s", s->n, s->n_seen, s->n_positions,
+    if (!test_case("cope_row n=%zu seen=%zu positions=%zu scale=%g%s%s%s %s", s->n, s->n_visible, s->n_positions,
                    (double)s->scale, s->is_scaled ? " scaled" : "", s->in_place ? " in place" : "",
                    s->own_gates ? " gates" : "", test_fill_name(fill)))
         return;
@@ -56,7 +56,7 @@ void sweep_cope_row(const posenc_kernels *variant) {
             size_t n = test_sizes[i];
             cope_shape s = {
                 .n = n,
-                .n_seen = which % 3 == 0 ? n : test_random_below(n + 1),
+                .n_visible = which % 3 == 0 ? n : test_random_below(n + 1),
                 .n_positions = positions[which % 6],
                 .scale = scales[which / 2 % 5],
                 .is_scaled = which % 5 < 2,
@@ -74,7 +74,7 @@ enum { BENCH_POSITIONS = 64 };
 static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
     static cope_shape s;
     (void)types;
-    s = (cope_shape){.n = n, .n_seen = n, .n_positions = BENCH_POSITIONS, .scale = 0.5f};
+    s = (cope_shape){.n = n, .n_visible = n, .n_positions = BENCH_POSITIONS, .scale = 0.5f};
     describe_cope(call, &s);
     call->operands[GATES].count = 0; /* they are x */
     call_fill(call, FILL_ORDINARY);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Differential: the first byte chooses a kernel, of all or of those that the environment variable POSENC_FUZZ_KERNELS
- * names with a comma behind each, the next a tier, the next two a case of the kernel's sweep (tests/check); the
+/* Differential: the first byte chooses a kernel, of all or of the list in the environment variable POSENC_FUZZ_KERNELS
+ * (a comma behind each name), the next a tier, the next two a case of the kernel's sweep (tests/check); the
  * other bytes are the random numbers that it draws. It compares with scalar, bit for bit, between guard pages. */
 #include <stdlib.h>
 #include <string.h>

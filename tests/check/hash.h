@@ -15,7 +15,7 @@ void hash_floats(uint64_t *hash, const float *a, size_t n);
 void hash_doubles(uint64_t *hash, const double *a, size_t n);
 void hash_halves(uint64_t *hash, const uint16_t *a, size_t n, posenc_dtype type);
 
-/* Of any of the three storage types of floats. */
+/* Adds rows of a storage type of floats. */
 void hash_rows(uint64_t *hash, const void *a, size_t n, posenc_dtype type);
 
 #endif

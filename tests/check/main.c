@@ -205,7 +205,7 @@ static void skip_tier(posenc_isa_tier tier) {
            posenc_isa_built(tier) ? "this CPU cannot run it" : "it is not built for this architecture");
 }
 
-/* Those that this CPU has were among what ran. */
+/* Prints the features of a tier: on, or skipped because this CPU lacks them. */
 static void tell_features(posenc_isa_tier tier) {
     const posenc_feature *feature;
     for (int i = 0; (feature = posenc_feature_at(i)) != NULL; i++)

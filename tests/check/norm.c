@@ -6,7 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-/* What stands in the heads: random numbers, or, in every second head, values that sums of squares trip over. */
+/* Contents of the heads: random numbers, or, in every second head, values that sums of squares trip over. */
 typedef enum norm_input { FILLED, ZEROS, ONE_NAN, ONE_INFINITE, ONE_LARGE, TINY, N_INPUTS } norm_input;
 
 static const char *const input_names[] = {"", " zeros", " one NaN", " one infinite", " one large", " tiny"};

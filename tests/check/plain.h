@@ -30,8 +30,8 @@ typedef struct plain_heads {
     float scale;
 } plain_heads;
 
-/* One head after the other, each step a loop. What is not float32 is converted, step by step and element by element in
- * integers: the baseline has no instruction for it. y may be Q8_0 or Q4_0. */
+/* One head after the other, each step a loop. Other types than float32 are converted element by element in integers:
+ * the baseline has no instruction for it. y may be Q8_0 or Q4_0. */
 void plain_task(const plain_heads *heads);
 
 /* y[i] = x[i], in the same way */

@@ -194,7 +194,8 @@ static void describe_attend(kernel_call *call, const attend_shape *s) {
     call_rows(call, "y", OPERAND_IN_OUT, ELEMENT_F32, s->n, (ptrdiff_t)dim + 2, dim);
 }
 
-/* Where a row begins to count in a group, and a group in the sums: in every other group no weight is large enough. */
+/* Weights at which a row begins to count in a group, and a group in the sums. In every other group no weight is large
+ * enough. */
 static float limiting_weight(size_t row) {
     static const float limits[] = {0.0f,      0x1.fffffcp-127f, FLT_MIN, 2.0f * FLT_MIN, 0x1.fffffep-113f,
                                    0x1p-112f, 0x1.000002p-112f};

@@ -8,10 +8,10 @@
 
 #include "kernels/exp.h"
 
-/* What a logit is made of besides the score; several at once. */
+/* Terms of a logit besides the score; bits, to be combined. */
 enum {
     WITH_ALIBI = 1,
-    WITH_LINE = 2,
+    WITH_REL_BIAS = 2,
     WITH_BIAS = 4,
     WITH_CAP = 8,
     WITH_BYTES = 16,
@@ -24,18 +24,18 @@ enum {
 
 typedef struct softmax_shape {
     size_t n;
-    posenc_seen seen;
+    posenc_visible visible;
     posenc_softmax_form form;
     posenc_dtype x_type, y_type, bias_type;
-    int with, in_place, leaves_hidden;
+    int with, in_place, leaves_masked;
     int32_t query, lowest, highest; /* the last two are for positions */
     float scale, slope, sink, least;
     size_t cut_before, cut_behind; /* offsets that the line does without */
 } softmax_shape;
 
-/* Operands by number, those that a call has. */
+/* Numbers of a call's operands. */
 typedef struct softmax_operands {
-    int x, y, line, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
+    int x, y, rel_bias, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
 } softmax_operands;
 
 static softmax_operands operands; /* of the call being made */
@@ -43,29 +43,29 @@ static softmax_operands operands; /* of the call being made */
 enum { N_ROWS = 5, QUERY_ROWS = 40 }; /* of a relative table; the latter has room for vectors of rows side by side */
 
 static int32_t first_offset(const softmax_shape *s) {
-    return s->with & WITH_POSITIONS ? s->lowest : (int32_t)s->seen.begin - s->query;
+    return s->with & WITH_POSITIONS ? s->lowest : (int32_t)s->visible.begin - s->query;
 }
 
 static int32_t last_offset(const softmax_shape *s) {
-    return s->with & WITH_POSITIONS ? s->highest : (int32_t)s->seen.end - 1 - s->query;
+    return s->with & WITH_POSITIONS ? s->highest : (int32_t)s->visible.end - 1 - s->query;
 }
 
 /* Entries of relative indices on either side that no seen key meets, and that name no row. */
 static size_t n_unmet(const softmax_shape *s) {
-    return s->seen.begin < s->seen.end ? s->n % 3 : 0;
+    return s->visible.begin < s->visible.end ? s->n % 3 : 0;
 }
 
-static posenc_relative_line relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
+static posenc_rel_term relative(const kernel_call *call, int product, int index, ptrdiff_t stride) {
     const softmax_shape *s = call->shape;
     int32_t n_rows = stride == 0 ? QUERY_ROWS : N_ROWS, beyond = (int32_t)n_unmet(s);
-    return (posenc_relative_line){call_data(call, product, 0), stride,
-                                  call_data(call, index, 0),   first_offset(s) - beyond,
-                                  last_offset(s) + beyond,     n_rows - 1};
+    return (posenc_rel_term){call_data(call, product, 0), stride,
+                             call_data(call, index, 0),   first_offset(s) - beyond,
+                             last_offset(s) + beyond,     n_rows - 1};
 }
 
-/* Offsets that are seen: relative indices have these, those that nobody meets, and beside them is the guard page. */
+/* Number of visible offsets. Relative indices have these, and the guard page lies beside them. */
 static size_t n_offsets(const softmax_shape *s) {
-    return s->seen.begin < s->seen.end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
+    return s->visible.begin < s->visible.end ? (size_t)(last_offset(s) - first_offset(s) + 1) : 0;
 }
 
 /* The relative bias may begin behind the first of them and end before the last. */
@@ -73,14 +73,14 @@ static int is_cut(const softmax_shape *s) {
     return n_offsets(s) > s->cut_before + s->cut_behind;
 }
 
-static size_t line_size(const softmax_shape *s) {
+static size_t rel_bias_size(const softmax_shape *s) {
     return is_cut(s) ? n_offsets(s) - s->cut_before - s->cut_behind : n_offsets(s);
 }
 
-static posenc_float_line line_of(const kernel_call *call) {
+static posenc_head_rel_bias rel_bias_of(const kernel_call *call) {
     const softmax_shape *s = call->shape;
     int32_t first = first_offset(s) + (is_cut(s) ? (int32_t)s->cut_before : 0);
-    return (posenc_float_line){call_data(call, operands.line, 0), first, first + (int32_t)line_size(s) - 1};
+    return (posenc_head_rel_bias){call_data(call, operands.rel_bias, 0), first, first + (int32_t)rel_bias_size(s) - 1};
 }
 
 static void softmax_arguments(const kernel_call *call, kernel_args *to) {
@@ -93,8 +93,8 @@ static void softmax_arguments(const kernel_call *call, kernel_args *to) {
         .y_type = s->y_type,
         .form = s->form,
         .n = s->n,
-        .seen = s->seen,
-        .leaves_hidden = s->leaves_hidden,
+        .visible = s->visible,
+        .leaves_masked = s->leaves_masked,
         .position = s->query,
         .scale = s->scale,
         .slope = s->with & WITH_ALIBI ? s->slope : 0.0f,
@@ -103,8 +103,8 @@ static void softmax_arguments(const kernel_call *call, kernel_args *to) {
         .least = s->least,
         .empty = 0.25f,
     };
-    if (s->with & WITH_LINE)
-        args.line = line_of(call);
+    if (s->with & WITH_REL_BIAS)
+        args.rel_bias = rel_bias_of(call);
     if (s->with & WITH_BIAS) {
         args.bias = call_data(call, o->bias, 0);
         args.bias_type = s->bias_type;
@@ -140,10 +140,10 @@ static void describe(kernel_call *call, const softmax_shape *s) {
     call_begin(call, KERNEL_softmax_row, softmax_arguments, s);
     /* Scores behind the last key are not read: x ends there. */
     o->x = call_row(call, "x", s->in_place ? OPERAND_IN_OUT : OPERAND_IN, (element_type)s->x_type,
-                    s->in_place ? s->n : s->seen.end);
+                    s->in_place ? s->n : s->visible.end);
     o->y = s->in_place ? o->x : call_row(call, "y", OPERAND_OUT, (element_type)s->y_type, s->n);
-    if (s->with & WITH_LINE)
-        o->line = call_row(call, "line", OPERAND_IN, ELEMENT_F32, line_size(s));
+    if (s->with & WITH_REL_BIAS)
+        o->rel_bias = call_row(call, "line", OPERAND_IN, ELEMENT_F32, rel_bias_size(s));
     if (s->with & WITH_BIAS)
         o->bias = call_row(call, "bias", OPERAND_IN, (element_type)s->bias_type, s->n);
     if (s->with & WITH_BYTES)
@@ -196,10 +196,10 @@ static void set_integers(kernel_call *call, const softmax_shape *s) {
 static void check_softmax(kernel_call *call, const posenc_kernels *variant, const softmax_shape *s, test_fill fill) {
     if (!test_case("softmax_row n=%zu [%zu %zu %zu %zu] form=%d with=%d %s->%s query=%d scale=%g slope=%g sink=%g "
                    "least=%g cut=%zu,%zu%s%s %s",
-                   s->n, s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, (int)s->form, s->with,
-                   element_name(s->x_type), element_name(s->y_type), (int)s->query, (double)s->scale, (double)s->slope,
-                   (double)s->sink, (double)s->least, s->cut_before, s->cut_behind, s->in_place ? " in place" : "",
-                   s->leaves_hidden ? " leaves hidden" : "", test_fill_name(fill)))
+                   s->n, s->visible.begin, s->visible.hole_begin, s->visible.hole_end, s->visible.end, (int)s->form,
+                   s->with, element_name(s->x_type), element_name(s->y_type), (int)s->query, (double)s->scale,
+                   (double)s->slope, (double)s->sink, (double)s->least, s->cut_before, s->cut_behind,
+                   s->in_place ? " in place" : "", s->leaves_masked ? " leaves hidden" : "", test_fill_name(fill)))
         return;
     describe(call, s);
     call_fill(call, fill);
@@ -207,7 +207,7 @@ static void check_softmax(kernel_call *call, const posenc_kernels *variant, cons
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY || s->with ? FEW_PLACES : EVERY_PLACE);
 }
 
-/* ---- What is tried ---- */
+/* ---- Cases ---- */
 
 /* Positions of the query: among the keys, before and behind them, and as far as the kernels are promised to go. */
 static int32_t query_of(size_t which, size_t n) {
@@ -234,7 +234,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
     static const float leasts[] = {-INFINITY, -INFINITY, -INFINITY, 0.0f, -5.0f, 3.0f, -0.0f};
     static const int withs[] = {0,
                                 WITH_ALIBI,
-                                WITH_LINE,
+                                WITH_REL_BIAS,
                                 WITH_BIAS,
                                 WITH_CAP,
                                 WITH_BYTES,
@@ -243,7 +243,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
                                 WITH_POSITIONS | WITH_ALIBI,
                                 WITHOUT_SCORES,
                                 WITHOUT_SCORES | WITH_ALIBI,
-                                WITHOUT_SCORES | WITH_LINE,
+                                WITHOUT_SCORES | WITH_REL_BIAS,
                                 WITHOUT_SCORES | WITH_BIAS,
                                 WITHOUT_SCORES | WITH_QUERY_TERM,
                                 WITH_SUM};
@@ -251,7 +251,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
         .n = n,
         .form = (posenc_softmax_form)(which % 5 < 3 ? 0 : which % 5 - 2),
         .in_place = which / 2 % 2 == 0,
-        .leaves_hidden = which % 5 == 2 || which % 7 == 3,
+        .leaves_masked = which % 5 == 2 || which % 7 == 3,
         .query = query_of(which / 2, n),
         .scale = which % 3 == 0 ? CHOICE(scales, which / 3) : 0.125f,
         .slope = CHOICE(slopes, which / 2),
@@ -264,7 +264,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
     s.highest = (int32_t)(test_random() % 9);
     s.cut_before = which % 4 == 1 ? test_random() % 50 : 0;
     s.cut_behind = which % 3 == 1 ? test_random() % 50 : 0;
-    s.seen = test_seen(n, which);
+    s.visible = test_visible(n, which);
     if (which >= 22)
         set_types(&s, test_random());
     if (s.with & WITH_SUM && s.form == POSENC_LOGITS)
@@ -282,7 +282,7 @@ static void check_far_alibi(kernel_call *call, const posenc_kernels *variant, si
         for (int which = 0; which < 8; which++) {
             softmax_shape s = {
                 .n = n,
-                .seen = {.end = n},
+                .visible = {.end = n},
                 .form = which & 1 ? POSENC_LOGITS : POSENC_PROBABILITIES,
                 .with = which & 2 ? WITH_ALIBI | WITHOUT_SCORES : WITH_ALIBI,
                 .query = which & 4 ? (int32_t)n - distances[d] : distances[d],
@@ -320,7 +320,7 @@ void sweep_softmax_row(const posenc_kernels *variant) {
 static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
     static softmax_shape s;
     s = (softmax_shape){.n = n,
-                        .seen.end = n,
+                        .visible.end = n,
                         .x_type = types.x,
                         .y_type = types.y,
                         .with = WITH_ALIBI,
@@ -335,7 +335,7 @@ static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
 
 static void plain_softmax_row(const kernel_args *args) {
     const posenc_softmax_row_args *a = &args->softmax_row;
-    plain_softmax(a->x, a->y, a->n, a->seen.end, a->position, a->scale, a->slope);
+    plain_softmax(a->x, a->y, a->n, a->visible.end, a->position, a->scale, a->slope);
 }
 
 static void limit_softmax(const bench_limits *limits, const kernel_args *args) {

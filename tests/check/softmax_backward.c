@@ -8,12 +8,12 @@
 
 /* ---- softmax_backward ---- */
 
-/* Where a result goes: memory of its own, or that of an input. */
+/* Place of a result: memory of its own, or the memory of an input. */
 typedef enum place { APART, OVER_P, OVER_DP, OVER_S, N_PLACES } place;
 
 typedef struct backward_shape {
     size_t n;
-    posenc_seen seen;
+    posenc_visible visible;
     int has_cap, has_db, has_sink, has_positions;
     place dx, db;
     float scale, bias_slope;
@@ -32,7 +32,7 @@ static void backward_arguments(const kernel_call *call, kernel_args *to) {
         .dx = call_data(call, operands.dx, 0),
         .db = s->has_db ? call_data(call, operands.db, 0) : NULL,
         .n = s->n,
-        .seen = s->seen,
+        .visible = s->visible,
         .k_pos = s->has_positions ? call_data(call, operands.k_pos, 0) : NULL,
         .position = 100,
         .lowest = -9,
@@ -48,12 +48,12 @@ static void backward_arguments(const kernel_call *call, kernel_args *to) {
     to->softmax_backward = args;
 }
 
-/* What lies behind the last key that is seen is not read: inputs that nothing is written to end there. */
+/* Adds an input. Inputs that are not written end at the last visible key: nothing behind it may be read. */
 static void add_input(kernel_call *call, const backward_shape *s, int which, place over) {
     static const char *const names[] = {"p", "dp", "s"};
     int is_written = s->dx == over || (s->has_db && s->db == over);
     operands.input[which] = call_row(call, names[which], is_written ? OPERAND_IN_OUT : OPERAND_IN, ELEMENT_F32,
-                                     is_written ? s->n : s->seen.end);
+                                     is_written ? s->n : s->visible.end);
 }
 
 static int add_output(kernel_call *call, const backward_shape *s, const char *name, place at) {
@@ -72,18 +72,19 @@ static void describe_backward(kernel_call *call, const backward_shape *s) {
     if (s->has_sink)
         operands.dsink = call_row(call, "dsink", OPERAND_OUT, ELEMENT_F32, 1);
     if (s->has_positions)
-        operands.k_pos = call_row(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->seen.end);
+        operands.k_pos = call_row(call, "k_pos", OPERAND_IN, ELEMENT_I32, s->visible.end);
 }
 
 static void check_backward(kernel_call *call, const posenc_kernels *variant, const backward_shape *s, test_fill fill) {
     if (!test_case("softmax_backward n=%zu [%zu %zu %zu %zu]%s%s%s%s dx=%d db=%d scale=%g slope=%g %s", s->n,
-                   s->seen.begin, s->seen.hole_begin, s->seen.hole_end, s->seen.end, s->has_cap ? " cap" : "",
-                   s->has_db ? " db" : "", s->has_sink ? " sink" : "", s->has_positions ? " positions" : "", (int)s->dx,
-                   (int)s->db, (double)s->scale, (double)s->bias_slope, test_fill_name(fill)))
+                   s->visible.begin, s->visible.hole_begin, s->visible.hole_end, s->visible.end,
+                   s->has_cap ? " cap" : "", s->has_db ? " db" : "", s->has_sink ? " sink" : "",
+                   s->has_positions ? " positions" : "", (int)s->dx, (int)s->db, (double)s->scale,
+                   (double)s->bias_slope, test_fill_name(fill)))
         return;
     describe_backward(call, s);
     call_fill(call, fill);
-    for (size_t j = 0; s->has_positions && j < s->seen.end; j++) /* around those that are seen */
+    for (size_t j = 0; s->has_positions && j < s->visible.end; j++) /* around the visible offsets */
         operand_set(&call->operands[operands.k_pos], j, (double)(int32_t)(85 + test_random() % 25));
     call_check(call, variant, test_size_is_large(s->n) || fill != FILL_ORDINARY ? FEW_PLACES : EVERY_PLACE);
 }
@@ -106,7 +107,7 @@ void sweep_softmax_backward(const posenc_kernels *variant) {
             s.db = (place)(test_random() % (s.has_cap ? N_PLACES : OVER_S));
             if (s.db == s.dx)
                 s.db = APART;
-            s.seen = test_seen(s.n, which);
+            s.visible = test_visible(s.n, which);
             check_backward(&call, variant, &s, (test_fill)(which / 2 % (FILL_ADVERSARIAL + 1)));
         }
 }
@@ -116,7 +117,7 @@ void sweep_softmax_backward(const posenc_kernels *variant) {
 static void bench_describe(kernel_call *call, size_t n, kernel_types types) {
     static backward_shape s;
     (void)types;
-    s = (backward_shape){.n = n, .seen.end = n, .scale = 0.125f, .bias_slope = 1.0f};
+    s = (backward_shape){.n = n, .visible.end = n, .scale = 0.125f, .bias_slope = 1.0f};
     describe_backward(call, &s);
     call_fill(call, FILL_ORDINARY);
     for (size_t j = 0; j < n; j++)

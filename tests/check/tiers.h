@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tiers by name, and those that a run insists on. */
+/* Tiers by name, and the tiers that a run insists on. */
 #ifndef POSENC_CHECK_TIERS_H
 #define POSENC_CHECK_TIERS_H
 

@@ -45,8 +45,8 @@ static const operand *largest_data(const kernel_call *call) {
     return largest;
 }
 
-/* Indices and masks stay as the sweep has drawn them, so that the work is the same. Of products of two denormals
- * nothing is left, and 0 is quick: they stand alone, among ordinary numbers, too. */
+/* Indices and masks stay as the sweep has drawn them, so that the work is the same. Products
+ * of two denormals are 0, and 0 is quick: denormals also stand alone among ordinary numbers. */
 static void fill(kernel_call *call, kind k) {
     const operand *largest = largest_data(call);
     for (int j = 0; j < call->n_operands; j++) {

@@ -175,7 +175,7 @@ static float tie(void) {
     return float_of_bits(test_random() % 3 ? bits : bits + 1 - 2 * (uint32_t)test_random_below(2));
 }
 
-/* Of the given exponent and fraction, of either sign. */
+/* Number of the given exponent and fraction, of either sign. */
 static uint16_t half(size_t exponent, size_t fraction, int fraction_bits) {
     return (uint16_t)(test_random_below(2) << 15 | exponent << fraction_bits | fraction);
 }

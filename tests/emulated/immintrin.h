@@ -3,8 +3,8 @@
  * AVX-512, made of AVX2 and plain C, so that the tests run that header's logic, and the bodies with 16 lanes, on a CPU
  * without AVX-512. For tests only, and no word on the instructions that a compiler makes of the real tier.
  *
- * A vector is its two halves of 256 bits, or its lanes. What works lane by lane is AVX2's instruction on either half;
- * what moves lanes about, or chooses among them by a mask, is a loop over lanes as Intel's manual states it. A masked
+ * A vector is its two halves of 256 bits, or its lanes. Operations lane by lane are AVX2's instruction on either half.
+ * Moves of lanes, and choices by a mask, are loops over lanes as Intel's manual states them. A masked
  * load, store or gather touches the lanes of its mask and no other. */
 #ifndef POSENC_TESTS_EMULATED_IMMINTRIN_H
 #define POSENC_TESTS_EMULATED_IMMINTRIN_H
@@ -121,7 +121,7 @@ EMULATED __m512 _mm512_abs_ps(__m512 a) {
 
 /* ---- Constants, bits of another type, parts ---- */
 
-/* What lies above a narrower register is undefined: here all its bits are set, so that nothing can rely on zeros. */
+/* Bits above a narrower register, which are undefined: all are set here, so that nothing can rely on zeros. */
 #define EMULATED_UNDEFINED _mm256_set1_epi32(-1)
 
 EMULATED __m512 _mm512_set1_ps(float a) {
@@ -360,7 +360,7 @@ EMULATED void _mm512_storeu_si512(void *p, __m512i a) {
     _mm256_storeu_si256((__m256i *)p, a.low);
     _mm256_storeu_si256((__m256i *)p + 1, a.high);
 }
-/* Of the aligned loads, which only injected faults use: they fault where they are not. */
+/* Aligned load, which only injected faults use: faults at an unaligned address. */
 EMULATED __m512 _mm512_load_ps(const void *p) {
     if ((uintptr_t)p % 64 != 0)
         __builtin_trap();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on data share: numbers drawn from the fuzzer's bytes, memory between guard pages, and each call on
- * every tier, whole and in parts. What is wrong is printed, and aborts. */
+/* Shared by the calls on data: numbers drawn from the fuzzer's bytes, memory between guard pages, and each call on
+ * every tier, whole and in parts. A fault is printed, and aborts. */
 #ifndef POSENC_FUZZ_DATA_H
 #define POSENC_FUZZ_DATA_H
 
@@ -27,7 +27,7 @@ void data_fail(const char *format, ...) __attribute__((format(printf, 1, 2), nor
 
 /* ---- Numbers ---- */
 
-/* From the bytes, and 0 when there are no more: what decides the shape of a call. */
+/* Numbers from the bytes, 0 behind their end: for shapes of calls. */
 int64_t draw(int64_t n);                         /* 0 .. n-1 */
 int64_t draw_between(int64_t low, int64_t high); /* low .. high */
 int64_t draw_size(int64_t most);                 /* 1 .. most: few, any, or next to a multiple of 16 */
@@ -56,7 +56,7 @@ int32_t *data_int32s(int64_t n, int64_t low, int64_t high);
 posenc_view data_input(posenc_dtype type, double size, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
 posenc_view data_output(posenc_dtype type, double size, int64_t ne0, int64_t ne1, int64_t ne2, int64_t ne3);
 
-/* What an element of an output held before the first call; of an input, what it holds. */
+/* Value of an element: of an input, or of an output before the first call. */
 double data_was(const posenc_view *view, int64_t i0, int64_t i1, int64_t i2, int64_t i3);
 double data_get(const posenc_view *view, int64_t i0, int64_t i1, int64_t i2, int64_t i3);
 void data_set(const posenc_view *view, int64_t i0, int64_t i1, int64_t i2, int64_t i3, float value);

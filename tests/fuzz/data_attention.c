@@ -23,7 +23,7 @@ typedef struct attention_call {
 
 /* ---- Keys and values ---- */
 
-/* Where key j of sequence b stands: a row and a page, or the sequence. */
+/* Place of key j of sequence b: a row and a page, or the sequence. */
 static void place_of(const attention_call *c, int64_t j, int64_t b, int64_t *row, int64_t *page) {
     *row = j;
     *page = b;
@@ -120,7 +120,7 @@ static void draw_rotation(attention_call *c, int64_t head_dim) {
 
 /* ---- Lists of keys ---- */
 
-/* What has an entry for each key in order is refused. */
+/* 1 unless a per-key array is given, which is refused with lists. */
 static int may_have_lists(const posenc_score_params *p) {
     return p->bias.tensor == NULL && p->bias.by_key.products == NULL && p->bool_mask == NULL &&
            p->sequences.cu_seqlens == NULL && p->mask.n_first == 0 && p->positions.keys == NULL && p->tree == NULL;
@@ -203,8 +203,8 @@ static int is_bf16(const attention_call *c) {
     return c->task.math >= POSENC_MATH_BF16;
 }
 
-/* What rounding query i to integers, or query and key to bf16, adds to the error of its product with key j; size: the
- * sum of the sizes of their products. */
+/* Error of the product of query i with key j by rounding the query to integers, or both to bf16. size: sum of the sizes
+ * of their products. */
 static double query_error(const attention_call *c, int64_t i, int64_t j, int64_t h, int64_t b, const double *key,
                           double size) {
     if (is_bf16(c))
@@ -254,7 +254,7 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
     data_make_row(&c->s, scores, i, h, b, row);
 }
 
-/* What rounding the weights of a group of entries, from `first` on, to integers adds to the error of channel k. */
+/* Error of channel k by rounding the weights of a group of entries, from `first` on, to integers. */
 static double group_error(const attention_call *c, const data_row *row, int64_t k, int64_t first, int64_t head,
                           int64_t i, int64_t b) {
     double m = 0.0, d = 0.0, sum = 0.0;
@@ -271,7 +271,7 @@ static double group_error(const attention_call *c, const data_row *row, int64_t 
     return m * d * sum / 65278.0;
 }
 
-/* What rounding values and their weights to bf16 adds, of each product's size. */
+/* Error by rounding values and their weights to bf16, relative to each product's size. */
 static double value_error(const attention_call *c) {
     switch (c->task.math) {
     case POSENC_MATH_BF16: return 0x1p-7;
@@ -281,7 +281,7 @@ static double value_error(const attention_call *c) {
     }
 }
 
-/* What attention.h allows, with e^d - 1 in place of the error d of a logit. */
+/* Compares with the bound of attention.h, with e^d - 1 in place of the error d of a logit. */
 static void compare_row(const attention_call *c, const data_row *row, int64_t i, int64_t h, int64_t b) {
     const posenc_view *out = &c->task.out, *v = &c->task.v;
     int64_t head = h / (c->s.n_heads / v->ne[1]), n = entries_of(c, i, b);
@@ -319,7 +319,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
     }
 }
 
-/* As many rows as take a moment. */
+/* Compares as many rows as take a moment. */
 static void compare(const attention_call *c) {
     data_row row = data_new_row();
     int64_t n = c->s.n_q * c->s.n_heads * c->s.n_batch;

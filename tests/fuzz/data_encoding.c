@@ -31,7 +31,7 @@ typedef struct encoding_call {
     posenc_view x, gate, y, dy, dtable;
 } encoding_call;
 
-/* ---- What is drawn ---- */
+/* ---- Drawn calls ---- */
 
 static posenc_status draw_sinusoidal(node *n) {
     n->sinusoidal = (posenc_sinusoidal_params)POSENC_SINUSOIDAL_DEFAULTS;

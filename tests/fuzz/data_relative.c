@@ -17,7 +17,7 @@ typedef struct relative_call {
     float factor;
 } relative_call;
 
-/* ---- What is drawn ---- */
+/* ---- Drawn calls ---- */
 
 static posenc_rel_index_rule draw_rule(const relative_call *c) {
     int64_t size = 1 + draw(60);

@@ -18,7 +18,7 @@ typedef struct rope_call {
     int64_t n_tasks;
 } rope_call;
 
-/* ---- What is drawn ---- */
+/* ---- Drawn calls ---- */
 
 static void draw_axes(posenc_rope_params *p) {
     p->axes.kind = (posenc_axes_kind)draw(POSENC_AXES_LIST + 1);

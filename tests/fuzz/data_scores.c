@@ -7,7 +7,7 @@
 
 enum { MOST_ROWS = 9 /* of a relative table */, MOST_OFFSETS = 20000 };
 
-/* What a logit may be made of. Loops of their own serve calls with one term or none, which half of the calls are. */
+/* Terms of a logit. Loops of their own serve calls with one term or none, which half of the calls are. */
 enum {
     TERM_SLOPES = 1 << 0,
     TERM_LINE = 1 << 1,
@@ -112,7 +112,7 @@ static void offsets(const data_scores *s, int64_t *first, int64_t *n) {
     }
 }
 
-static void draw_line(data_scores *s, int64_t first, int64_t n) {
+static void draw_rel_bias(data_scores *s, int64_t first, int64_t n) {
     int is_shared = draw_rarely(3), is_clamped = draw_rarely(2);
     if (is_clamped || n > MOST_OFFSETS) {
         is_clamped = 1;
@@ -120,8 +120,8 @@ static void draw_line(data_scores *s, int64_t first, int64_t n) {
         n = draw_size(300);
     }
     int64_t stride = is_shared ? 0 : n + draw(5), count = (s->n_heads - 1) * stride + n;
-    s->line = (posenc_rel_bias){data_floats(count, 2.0), first, n, s->n_heads, stride, is_clamped};
-    s->params.bias.relative = &s->line;
+    s->rel_bias = (posenc_rel_bias){data_floats(count, 2.0), first, n, s->n_heads, stride, is_clamped};
+    s->params.bias.relative = &s->rel_bias;
 }
 
 /* Shared along a dimension, or not. */
@@ -245,7 +245,7 @@ void data_draw_scores(data_scores *s) {
     int64_t first, n;
     offsets(s, &first, &n);
     if (terms & TERM_LINE)
-        draw_line(s, first, n);
+        draw_rel_bias(s, first, n);
     if (terms & TERM_BY_QUERY && n <= MOST_OFFSETS)
         draw_relative(s, 0, first, n);
     if (terms & TERM_BY_KEY && n <= MOST_OFFSETS)

@@ -9,7 +9,7 @@ typedef struct data_scores {
     posenc_score_params params, plain; /* plain: without a tree, the same as bytes */
     int64_t n_k, n_q, n_heads, n_batch;
     posenc_view bias, by_query, by_key;
-    posenc_rel_bias line;
+    posenc_rel_bias rel_bias;
     posenc_rel_index query_index, key_index;
     posenc_bool_mask bool_mask;
     posenc_tree tree;

@@ -40,7 +40,7 @@ static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, in
     return 0;
 }
 
-/* Of a row that has no logit above -inf. */
+/* Value of a row without a logit above -inf. */
 static double empty_value(const softmax_call *c) {
     posenc_fully_masked_row empty =
         c->form == FORM_SOFTMAX ? c->s.params.output.fully_masked : POSENC_FULLY_MASKED_ZEROS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Set-up: the first byte chooses a constructor, the others are its parameters. What is refused must leave nothing
- * behind; what is accepted must do a small piece of work, in memory of exactly the size it says. */
+/* Set-up: the first byte chooses a constructor, the others are its parameters. A refused call must leave
+ * nothing behind; an accepted one must do a small piece of work, in memory of exactly the size it says. */
 #include <posenc/posenc.h>
 
 #include <stdlib.h>
@@ -141,7 +141,7 @@ static void setup_rope(input *in) {
     posenc_rope_free(rope);
 }
 
-/* What is accepted can be created. */
+/* Parameters that are accepted can be created. */
 static void setup_rope_ggml(input *in) {
     posenc_rope_ggml g = POSENC_ROPE_GGML_DEFAULTS;
     static const int modes[] = {0, 2, 8, 24, 40, 1};
@@ -370,14 +370,14 @@ static void setup_relative(input *in) {
 }
 
 /* Lines of n offsets from `first` on, in memory of just that size. */
-static void setup_lines(input *in) {
+static void setup_rel_bias(input *in) {
     int64_t n = input_size(in, MOST), first = input_offset(in, 2 * MOST), n_heads = 1 + input_byte(in) % 3;
     int64_t count = n >= 0 && n <= MOST ? n : 0;
     int32_t *index = memory((size_t)count * sizeof *index);
     float *values = memory((size_t)(count * n_heads) * sizeof *values), *slopes = floats(in, n_heads),
           *others = floats(in, n_heads);
     posenc_rel_index indices = {index, first, count, 0};
-    posenc_rel_bias line = {values, first, count, n_heads, count, 0};
+    posenc_rel_bias rel_bias = {values, first, count, n_heads, count, 0};
     posenc_t5_params t5 = {input_size(in, 5000), input_size(in, 5000), input_byte(in) % 2};
     if (input_byte(in) % 8 == 0)
         t5.max_distance = INT64_C(1) << input_byte(in) % 40;
@@ -390,12 +390,12 @@ static void setup_lines(input *in) {
     switch (input_byte(in) % 8) {
     case 0: (void)posenc_rel_index_t5(&t5, &indices); break;
     case 1: (void)posenc_rel_index_fill(&rule, &indices); break;
-    case 2: (void)posenc_rel_bias_sandwich(&sandwich, &line); break;
-    case 3: (void)posenc_rel_bias_kerple(&kerple, &line); break;
-    case 4: (void)posenc_rel_bias_rbf(slopes, &line); break;
-    case 5: (void)posenc_rel_bias_mask(mask, &line); break;
+    case 2: (void)posenc_rel_bias_sandwich(&sandwich, &rel_bias); break;
+    case 3: (void)posenc_rel_bias_kerple(&kerple, &rel_bias); break;
+    case 4: (void)posenc_rel_bias_rbf(slopes, &rel_bias); break;
+    case 5: (void)posenc_rel_bias_mask(mask, &rel_bias); break;
     case 6: (void)posenc_alibi_slopes(n_heads, input_double(in), slopes); break;
-    default: (void)posenc_rel_bias_range(mask, first, n, count, &line.first, &line.n_offsets); break;
+    default: (void)posenc_rel_bias_range(mask, first, n, count, &rel_bias.first, &rel_bias.n_offsets); break;
     }
     free(index);
     free(values);
@@ -404,9 +404,9 @@ static void setup_lines(input *in) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static void (*const setups[])(input *) = {setup_freq,  setup_rope,      setup_encoding,
-                                              setup_fire,  setup_conv,      setup_relative,
-                                              setup_lines, setup_rope_ggml, setup_grouped_conv};
+    static void (*const setups[])(input *) = {setup_freq,     setup_rope,      setup_encoding,
+                                              setup_fire,     setup_conv,      setup_relative,
+                                              setup_rel_bias, setup_rope_ggml, setup_grouped_conv};
     input in = {data, size};
     setups[input_byte(&in) % (sizeof setups / sizeof setups[0])](&in);
     return 0;

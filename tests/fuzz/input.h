@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a fuzzer's input as numbers. What is beyond the end reads as 0. */
+/* The bytes of a fuzzer's input as numbers. Bytes beyond the end read as 0. */
 #ifndef POSENC_FUZZ_INPUT_H
 #define POSENC_FUZZ_INPUT_H
 

@@ -18,9 +18,9 @@ void hash_masks(sweep *s) {
         CALL(posenc_rel_bias_range, masks[m], 7, QUERIES, KEYS, &first, &n);
         hash_bytes(&s->hash, (uint64_t)first, 8);
         hash_bytes(&s->hash, (uint64_t)n, 8);
-        posenc_rel_bias line = line_of(-40, 81, HEADS);
-        CALL(posenc_rel_bias_mask, masks[m], &line);
-        hash_line(s, &line);
+        posenc_rel_bias rel_bias = rel_bias_of(-40, 81, HEADS);
+        CALL(posenc_rel_bias_mask, masks[m], &rel_bias);
+        hash_rel_bias(s, &rel_bias);
     }
     for (int64_t n = 0; n < 300; n = 2 * n + 1)
         EACH_TYPE(type) {
@@ -65,9 +65,9 @@ void hash_alibi(sweep *s) {
             hash_floats(&s->hash, slopes, (size_t)n_heads);
             CALL(posenc_alibi_slopes, n_heads, round < 2 ? 8.0 : 100.0 / (1 + round), slopes);
             hash_floats(&s->hash, slopes, (size_t)n_heads);
-            posenc_rel_bias line = line_of(ranges[round][0], ranges[round][1], n_heads);
-            CALL(posenc_rel_bias_alibi, slopes, &line);
-            hash_line(s, &line);
+            posenc_rel_bias rel_bias = rel_bias_of(ranges[round][0], ranges[round][1], n_heads);
+            CALL(posenc_rel_bias_alibi, slopes, &rel_bias);
+            hash_rel_bias(s, &rel_bias);
             uint8_t keep[KEYS];
             for (size_t j = 0; j < KEYS; j++)
                 keep[j] = next(s) % 2;
@@ -82,9 +82,9 @@ void hash_alibi(sweep *s) {
 static void hash_gathered(sweep *s, const posenc_rel_index *index) {
     hash_integers(s, index->data, (size_t)index->n_offsets);
     posenc_bias_table table = {floats(s, (size_t)index->n_rows * HEADS, 4.0), index->n_rows, HEADS, HEADS, 1};
-    posenc_rel_bias line = line_of(index->first, index->n_offsets, HEADS);
-    CALL(posenc_rel_bias_gather, index, &table, 0.3f, &line);
-    hash_line(s, &line);
+    posenc_rel_bias rel_bias = rel_bias_of(index->first, index->n_offsets, HEADS);
+    CALL(posenc_rel_bias_gather, index, &table, 0.3f, &rel_bias);
+    hash_rel_bias(s, &rel_bias);
 }
 
 void hash_t5(sweep *s) {
@@ -115,22 +115,22 @@ void hash_kerple(sweep *s) {
                 fresh();
                 float *p = floats(s, HEADS, round < 4 ? 2.0 : 200.0), *a = floats(s, HEADS, round % 2 ? 1.0 : 1000.0);
                 posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
-                posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
-                CALL(posenc_rel_bias_kerple, &kerple, &line);
-                hash_line(s, &line);
+                posenc_rel_bias rel_bias = rel_bias_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_rel_bias_kerple, &kerple, &rel_bias);
+                hash_rel_bias(s, &rel_bias);
             }
 }
 
-void hash_rbf_lines(sweep *s) {
+void hash_rbf_rel_bias(sweep *s) {
     for (size_t r = 0; r < COUNT(ranges); r++)
         for (int exponent = -20; exponent <= 32; exponent += 4) {
             fresh();
             float *sigma = take(HEADS * sizeof(float));
             for (size_t h = 0; h < HEADS; h++)
                 sigma[h] = (float)ldexp(1.0 + fabs(even(s, 1.0)), exponent);
-            posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
-            CALL(posenc_rel_bias_rbf, sigma, &line);
-            hash_line(s, &line);
+            posenc_rel_bias rel_bias = rel_bias_of(ranges[r][0], ranges[r][1], HEADS);
+            CALL(posenc_rel_bias_rbf, sigma, &rel_bias);
+            hash_rel_bias(s, &rel_bias);
         }
 }
 
@@ -142,22 +142,22 @@ void hash_sandwich(sweep *s) {
             for (int round = 0; round < 4; round++) {
                 fresh();
                 posenc_sandwich sandwich = {dims[d], bases[((size_t)round + d) % COUNT(bases)], round % 2, round / 2};
-                posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
-                CALL(posenc_rel_bias_sandwich, &sandwich, &line);
-                hash_line(s, &line);
+                posenc_rel_bias rel_bias = rel_bias_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_rel_bias_sandwich, &sandwich, &rel_bias);
+                hash_rel_bias(s, &rel_bias);
             }
 }
 
-void hash_cosine_lines(sweep *s) {
+void hash_cosine_rel_bias(sweep *s) {
     for (size_t r = 0; r < COUNT(ranges); r++)
         for (int exponent = -40; exponent <= 16; exponent += 4)
             for (int round = 0; round < 3; round++) {
                 fresh();
                 double *omega = doubles(s, HEADS, ldexp(1.0, exponent)), *phi = round ? doubles(s, HEADS, 4.0) : NULL;
                 float *amplitude = round == 2 ? floats(s, HEADS, 10.0) : NULL;
-                posenc_rel_bias line = line_of(ranges[r][0], ranges[r][1], HEADS);
-                CALL(posenc_rel_bias_cosine, omega, phi, amplitude, &line);
-                hash_line(s, &line);
+                posenc_rel_bias rel_bias = rel_bias_of(ranges[r][0], ranges[r][1], HEADS);
+                CALL(posenc_rel_bias_cosine, omega, phi, amplitude, &rel_bias);
+                hash_rel_bias(s, &rel_bias);
             }
 }
 
@@ -228,7 +228,7 @@ void hash_relative_index(sweep *s) {
     hash_integers(s, index.data, (size_t)index.n_offsets);
 }
 
-/* What published code does otherwise than its paper. */
+/* Differences of published code from its paper. */
 void hash_published_code(sweep *s) {
     enum { PUBLISHED_HEADS = 6, PUBLISHED_KEYS = 700 };
     const posenc_rel_index_rule rules[] = {posenc_rel_index_deberta_log_unclipped(256, 512),
@@ -362,43 +362,43 @@ void hash_cope(sweep *s) {
 /* ---- Gradients of lines, and of what they are made of ---- */
 
 /* Either side of offset 0 the negative of the other: sums cancel, and what is left is what they have rounded. */
-static void mirror(const posenc_rel_bias *line, int64_t reach) {
-    for (int64_t h = 0; h < line->n_heads; h++) {
-        float *zero = line->data + h * line->stride - line->first;
-        for (int64_t o = line->first; o < line->first + line->n_offsets; o++)
+static void mirror(const posenc_rel_bias *rel_bias, int64_t reach) {
+    for (int64_t h = 0; h < rel_bias->n_heads; h++) {
+        float *zero = rel_bias->data + h * rel_bias->stride - rel_bias->first;
+        for (int64_t o = rel_bias->first; o < rel_bias->first + rel_bias->n_offsets; o++)
             zero[o] = o == 0 || o > reach ? 0.0f : o < 0 ? -zero[-o] : zero[o];
     }
 }
 
-void hash_line_gradients(sweep *s) {
+void hash_rel_bias_gradients(sweep *s) {
     for (int round = 0; round < 8; round++) {
         fresh();
         posenc_score_params params = POSENC_SCORE_DEFAULTS;
         params.mask = posenc_mask_none();
         params.positions.query_start = round;
         posenc_view ds = tensor(s, POSENC_F32, KEYS, QUERIES, HEADS, BATCH);
-        posenc_rel_bias line = line_of(-20, 50, HEADS), shared = line_of(-5, 11, HEADS);
+        posenc_rel_bias rel_bias = rel_bias_of(-20, 50, HEADS), shared = rel_bias_of(-5, 11, HEADS);
         shared.stride = 0; /* for all heads */
         shared.is_clamped = 1;
-        CALL(posenc_rel_bias_backward, &params, &ds, &line);
+        CALL(posenc_rel_bias_backward, &params, &ds, &rel_bias);
         CALL(posenc_rel_bias_backward, &params, &ds, &shared);
-        hash_line(s, &line);
-        hash_line(s, &shared);
+        hash_rel_bias(s, &rel_bias);
+        hash_rel_bias(s, &shared);
 
         posenc_rel_index index = index_of(posenc_rel_index_shaw(6), -20, 50);
         posenc_bias_table table = {take(13 * HEADS * sizeof(float)), 13, HEADS, HEADS, 1};
-        CALL(posenc_bias_table_backward, &index, &line, 0.3f, &table);
+        CALL(posenc_bias_table_backward, &index, &rel_bias, 0.3f, &table);
         hash_floats(&s->hash, table.data, 13 * HEADS);
         float slopes[HEADS], dp[HEADS], da[HEADS];
-        CALL(posenc_alibi_backward, &line, slopes);
+        CALL(posenc_alibi_backward, &rel_bias, slopes);
         hash_floats(&s->hash, slopes, HEADS);
         for (int kind = POSENC_KERPLE_LOG; kind <= POSENC_KERPLE_POWER; kind++) {
             float *p = floats(s, HEADS, 2.5), *a = floats(s, HEADS, 2.0);
             if (round >= 4)
-                mirror(&line, 20);
+                mirror(&rel_bias, 20);
             posenc_kerple kerple = {(posenc_kerple_kind)kind, p, a, 0.01f};
-            CALL(posenc_kerple_backward, &kerple, round % 2 ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, &line, dp,
-                 da);
+            CALL(posenc_kerple_backward, &kerple, round % 2 ? POSENC_CLAMPED_STOPS : POSENC_CLAMPED_PASSES, &rel_bias,
+                 dp, da);
             hash_floats(&s->hash, dp, HEADS);
             hash_floats(&s->hash, da, HEADS);
         }

@@ -22,7 +22,7 @@ void hash_fused(sweep *s) {
     }
 }
 
-/* ---- What set-up computes with ---- */
+/* ---- Arithmetic of set-up ---- */
 
 void hash_dd(sweep *s, posenc_dd a) {
     const double halves[] = {a.hi, a.lo};
@@ -86,16 +86,16 @@ static void hash_rows_at_zeros(sweep *s) {
     posenc_freq_free(freq);
 }
 
-static void hash_lines_at_zeros(sweep *s) {
+static void hash_rel_bias_at_zeros(sweep *s) {
     enum { HEADS = 12 };
     double omega[HEADS], phi[HEADS];
     for (int h = 0; h < HEADS; h++) {
         omega[h] = 3.14159265358979323846 / (1 + h % 6);
         phi[h] = h < 6 ? omega[h] / 2.0 : omega[h];
     }
-    posenc_rel_bias line = line_of(-500, 1001, HEADS);
-    CALL(posenc_rel_bias_cosine, omega, phi, NULL, &line);
-    hash_line(s, &line);
+    posenc_rel_bias rel_bias = rel_bias_of(-500, 1001, HEADS);
+    CALL(posenc_rel_bias_cosine, omega, phi, NULL, &rel_bias);
+    hash_rel_bias(s, &rel_bias);
 }
 
 static void hash_sinusoids_at_zeros(sweep *s) {
@@ -118,6 +118,6 @@ static void hash_sinusoids_at_zeros(sweep *s) {
 void hash_zeros_of_cosines(sweep *s) {
     fresh();
     hash_rows_at_zeros(s);
-    hash_lines_at_zeros(s);
+    hash_rel_bias_at_zeros(s);
     hash_sinusoids_at_zeros(s);
 }

@@ -331,7 +331,7 @@ void hash_gates(sweep *s) {
 
 /* ---- Random numbers ---- */
 
-/* Of one number the bits that float32 lacks. */
+/* Bits of one number that float32 lacks. */
 static void hash_lost_bits(sweep *s, uint64_t seed) {
     float one;
     posenc_view y = posenc_view_dense(&one, POSENC_F32, 1, 1, 1, 1);

@@ -183,13 +183,13 @@ void hash_integers(sweep *s, const int32_t *a, size_t n) {
         hash_bytes(&s->hash, (uint32_t)a[i], 4);
 }
 
-posenc_rel_bias line_of(int64_t first, int64_t n_offsets, int64_t n_heads) {
+posenc_rel_bias rel_bias_of(int64_t first, int64_t n_offsets, int64_t n_heads) {
     float *data = take((size_t)(n_offsets * n_heads) * sizeof *data);
     return (posenc_rel_bias){data, first, n_offsets, n_heads, n_offsets, 0};
 }
 
-void hash_line(sweep *s, const posenc_rel_bias *line) {
-    hash_floats(&s->hash, line->data, (size_t)(line->n_offsets * line->n_heads));
+void hash_rel_bias(sweep *s, const posenc_rel_bias *rel_bias) {
+    hash_floats(&s->hash, rel_bias->data, (size_t)(rel_bias->n_offsets * rel_bias->n_heads));
 }
 
 posenc_rel_index index_of(posenc_rel_index_rule rule, int64_t first, int64_t n_offsets) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One hash per family of public functions over a fixed sweep, equal on every tier, compiler and architecture: what set-
- * up, plain C and dispatch make beside and around the kernels. What the families share: numbers, memory, counted calls.
+ * up, plain C and dispatch make beside and around the kernels. Families share numbers, memory and counted calls.
  *
  * A hash changes when results do, or when the family's sweep does; a commit that records a new one says which. */
 #ifndef POSENC_HASHES_PUBLIC_H
@@ -57,9 +57,9 @@
     FAMILY(alibi)                                                                                                      \
     FAMILY(t5)                                                                                                         \
     FAMILY(kerple)                                                                                                     \
-    FAMILY(rbf_lines)                                                                                                  \
+    FAMILY(rbf_rel_bias)                                                                                               \
     FAMILY(sandwich)                                                                                                   \
-    FAMILY(cosine_lines)                                                                                               \
+    FAMILY(cosine_rel_bias)                                                                                            \
     FAMILY(swin)                                                                                                       \
     FAMILY(decomposed)                                                                                                 \
     FAMILY(relative_index)                                                                                             \
@@ -70,7 +70,7 @@
     FAMILY(cope)                                                                                                       \
     FAMILY(softmax)                                                                                                    \
     FAMILY(softmax_backward)                                                                                           \
-    FAMILY(line_gradients)                                                                                             \
+    FAMILY(rel_bias_gradients)                                                                                         \
     FAMILY(attention)                                                                                                  \
     FAMILY(attention_task)                                                                                             \
     FAMILY(attention_lists)                                                                                            \
@@ -154,7 +154,6 @@ posenc_view zeros(posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2, int6
 int64_t between(sweep *s, int64_t low, int64_t high);
 int32_t any_position(sweep *s);
 
-/* Of a dense view. */
 void hash_view(sweep *s, const posenc_view *view); /* in the order of memory */
 /* The tokens of a head side by side in memory: [dim, n_tokens, n_heads, n_batch] there. */
 static inline posenc_view by_head(posenc_view memory) {
@@ -165,8 +164,8 @@ void hash_integers(sweep *s, const int32_t *a, size_t n);
 void hash_dd(sweep *s, posenc_dd a);
 
 /* Line of so many heads over a range of offsets, of zeros. */
-posenc_rel_bias line_of(int64_t first, int64_t n_offsets, int64_t n_heads);
-void hash_line(sweep *s, const posenc_rel_bias *line);
+posenc_rel_bias rel_bias_of(int64_t first, int64_t n_offsets, int64_t n_heads);
+void hash_rel_bias(sweep *s, const posenc_rel_bias *rel_bias);
 
 /* A relative index over a range of offsets, filled by a rule. */
 posenc_rel_index index_of(posenc_rel_index_rule rule, int64_t first, int64_t n_offsets);

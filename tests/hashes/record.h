@@ -11,13 +11,13 @@ typedef struct record_counts {
     int passed, failed;
 } record_counts;
 
-/* What is shown of a run. `progress` hears of each hash before it is computed, `result` of each that is done. */
+/* Listener to a run. `progress` is called before each hash is computed, `result` after it. */
 typedef struct record_listener {
     void (*progress)(const char *name, posenc_isa_tier tier);
     void (*result)(const char *name, posenc_isa_tier tier, uint64_t hash, uint64_t recorded);
 } record_listener;
 
-/* How many hashes a tier has. */
+/* Number of hashes of a tier. */
 int record_size(void);
 
 /* Computes the recorded hashes on the tier, which can run here: of the kernels that are wanted, a flag for each, or

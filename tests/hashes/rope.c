@@ -55,7 +55,7 @@ static void hash_freq_rows(sweep *s, posenc_freq *freq, size_t n_positions) {
 static const double bases[] = {1.0, 1.5, 100.0, 10000.0, 500000.0, 1e6, 3.7e15, 1e30};
 static const int64_t dims[] = {0, 2, 10, 64, 96, 128, 254};
 
-/* Of own numbers: of any exponent that is allowed. */
+/* Frequencies given as numbers, of any exponent that is allowed. */
 static posenc_freq *own_frequencies(sweep *s, size_t n) {
     double *theta = doubles(s, n, 1.0);
     for (size_t i = 0; i < n; i++)
@@ -95,7 +95,7 @@ void hash_angle_rows(sweep *s) {
     with_each_table(s, hash_some_rows);
 }
 
-/* ---- What a rope is made of ---- */
+/* ---- Parameters of a rope ---- */
 
 static posenc_rope *rope_of(const posenc_rope_params *params) {
     posenc_rope *rope;
@@ -148,7 +148,7 @@ static double *factors(sweep *s, size_t n, double low, double high) {
     return list;
 }
 
-/* Numbers of every scheme: each takes those that it needs. */
+/* Numbers of every scheme: each takes what it needs. */
 static posenc_rope_scaling scaling_of(sweep *s, posenc_scaling_type type, int round, size_t n_pairs) {
     static const double by[] = {1.5, 2.0, 8.0, 40.0};
     static const double trained[] = {2048.0, 4096.0, 8192.0, 131072.0};

@@ -11,7 +11,7 @@ enum { HEADS = 4, QUERIES = 5, BATCH = 2 };
 /* Terms of every kind, drawn; lines and indices reach as far as any query and key do. */
 typedef struct drawn {
     posenc_score_params params;
-    posenc_rel_bias line;
+    posenc_rel_bias rel_bias;
     posenc_rel_index index;
     posenc_view bias, by_query, by_key;
     posenc_bool_mask bytes;
@@ -30,8 +30,8 @@ static void draw_terms(sweep *s, drawn *scene, int64_t n_k) {
     uint64_t wanted = next(s);
     params->bias.alibi_slopes = wanted & 1 ? floats(s, HEADS, 0.1) : NULL;
     if (wanted & 2) {
-        scene->line = (posenc_rel_bias){floats(s, HEADS * 2 * FAR, 3.0), -FAR, 2 * FAR, HEADS, 2 * FAR, 0};
-        params->bias.relative = &scene->line;
+        scene->rel_bias = (posenc_rel_bias){floats(s, HEADS * 2 * FAR, 3.0), -FAR, 2 * FAR, HEADS, 2 * FAR, 0};
+        params->bias.relative = &scene->rel_bias;
     }
     if (wanted & 4) {
         scene->bias = tensor(s, (posenc_dtype)(wanted >> 8) % 3, n_k, QUERIES, HEADS, 1);

@@ -29,7 +29,7 @@ def tiers_of(cross):
 
 
 def cell(part, directory, cross, tier, where):
-    """What one tier of one build has to say. CPUs without FMA and big-endian ones have recorded lines of their own (docs/numerics.md)."""
+    """Results of one tier of one build. CPUs without FMA and big-endian ones have recorded lines of their own (docs/numerics.md)."""
     status, text = verify(directory, cross, tier)
     if status == 77:
         return f'{tier}: not run, this CPU lacks it'

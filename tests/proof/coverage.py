@@ -16,7 +16,7 @@ def fresh_build(name, targets=(), options=()):
 
 
 def covered(directory, gcov, *filters):
-    """What gcovr says of each file."""
+    """Coverage of each file, by gcovr."""
     report = SCRATCH / f'{directory.name}.json'
     status, text = run(['gcovr', '-r', ROOT, '--object-directory', directory, '--gcov-executable', gcov, *filters,
                         '--exclude-throw-branches', '--json', report, directory])

@@ -11,7 +11,7 @@ from proof import ROOT, SCRATCH, Part, Stop, build, emulated_tiers, emulation, r
 
 PROGRAMS = {'setup': 'constructors of all set-up objects and lines, and a first use',
             'data': 'calls on data: on every tier, whole and in parts, and against plain loops in double'}
-# What differs from the others: the time in the long and in the short form, and that inputs may be long from the start.
+# Exceptions: the time in the long and in the short form, and inputs that may be long from the start.
 SECONDS = {'data': (600, 60)}
 MORE_OPTIONS = {'data': ['-len_control=0', '-max_len=256']}
 # Kernels by family, each on every tier against scalar.
@@ -23,7 +23,7 @@ FAMILIES = {'angles': ['angle_anchors', 'angle_rows'],
             'attention': ['pack_rows', 'pack_values', 'dot_rows', 'dot_few', 'attend_rows', 'attend_panels',
                           'weighted_rows'],
             'quant': ['pack_quants', 'dot_quants', 'attend_quants'],
-            'pairs': ['round_rows', 'pack_pairs', 'pair_rows', 'multiply_pairs']}
+            'bf16': ['round_rows', 'pack_pairs', 'pair_rows', 'multiply_pairs']}
 KEPT_FILES, KEPT_BYTES = 60, 8192
 
 

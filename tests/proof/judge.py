@@ -16,7 +16,7 @@ from proof import EMULATE_NEON, NEON_TESTS, ROOT, SCRATCH, Stop, run
 
 SCALE = 4  # one case in so many
 
-# What tests compile themselves: a change of these may show in them alone.
+# Sources that tests compile themselves: a change of these may show in them alone.
 COMPILED_BY_TESTS = ('include/', 'src/kernels/fma.h', 'tests/emulated/')
 
 # test_native is for a header that sees __AVX__, which the copies take away.
@@ -46,7 +46,7 @@ class Copy:
         return run(['ninja', '-C', self.build, '-j1', *(targets or self.programs)], None, None, 900)
 
     def objects(self):
-        """What the library's objects hold, so that a mutant with the same machine code is known."""
+        """Hashes of the library's objects, by which a mutant with the same machine code is known."""
         return {path.name + path.parent.name: hashlib.sha1(path.read_bytes()).digest()
                 for path in self.build.glob('lib*.p/*.o')}
 
@@ -118,14 +118,14 @@ def judge(change, copies, seconds):
 def copies_of_tree(number, wanted):
     tree = SCRATCH / 'mutants' / f'tree{number}'
     shutil.rmtree(tree, ignore_errors=True)
-    # With new times: what is left of a build with a fault in it is older.
+    # With new times: objects that remain of a build with a fault are older.
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns('.git', 'build*', '.cache'), copy_function=shutil.copy)
     return {tier: Copy(tree, tier) for tier in wanted}
 
 
 class Verdicts:
-    """What became of mutants of these sources under these tests, in this run or one before it, which may have been cut short. Those
-    that survived are judged anew each time, since what explains them may be new."""
+    """Verdicts on mutants of these sources under these tests, of this run or one before it, which may have been cut short.
+    Survivors are judged anew each time: their explanation may be new."""
 
     def __init__(self):
         digest = hashlib.sha1()

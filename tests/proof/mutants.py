@@ -120,7 +120,7 @@ def change_of(mutant):
 
 
 def named_faults(only):
-    """(changes, names of those whose pattern nothing matches any more). A line of faults.txt is NAME | FILES | SED, and the fault is
+    """(changes, names of faults whose pattern matches nothing any more). A line of faults.txt is NAME | FILES | SED, and the fault is
     injected into the first of these files that sed changes."""
     changes, stale, judged = [], [], vector_tiers()
     for line in (ROOT / 'tests/proof/faults.txt').read_text(encoding='utf-8').splitlines():

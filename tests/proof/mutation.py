@@ -1,5 +1,5 @@
 """Injected faults, one at a time, in a copy of the tree: do the tests notice? Named ones (faults.txt), and mutants drawn at random. A
-mutant whose machine code is that of the original is no fault and is drawn again; survivors.txt explains those that no test can see.
+mutant whose machine code is that of the original is no fault and is drawn again; survivors.txt explains mutants that no test can see.
 
     mutation.py --count 200 --seed 7       so many mutants, drawn anew; no named faults with --named no
     mutation.py --only src/bias/t5.c            mutants of files whose path has this in it, and faults whose line has"""

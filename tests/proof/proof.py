@@ -1,4 +1,4 @@
-"""What the parts of scripts/prove share: options, builds, and the result that tests/proof/report.py reads.
+"""Shared by the parts of scripts/prove: options, builds, and the result that tests/proof/report.py reads.
 
 A result is a JSON object: part, form, date, machine, commit, seconds, failures (a list of sentences), tables (each a caption, the
 names of the columns, and rows of text).
@@ -26,7 +26,7 @@ def cpu_name():
 
 
 def tiers():
-    """Those of x86 that this CPU can run; scalar where it is another CPU."""
+    """Tiers of x86 that this CPU can run; scalar on other CPUs."""
     lines = pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines()
     flags = next((set(line.split()) for line in lines if line.startswith('flags')), set())
     wanted = {'scalar': set(), 'avx2': {'avx2', 'fma', 'f16c'}, 'avx512': {'avx512f', 'avx512bw', 'avx512dq', 'avx512vl'}}
@@ -34,7 +34,7 @@ def tiers():
 
 
 def emulated_tiers():
-    """Those that this CPU lacks and a build can emulate: their sources run, made of other instructions (docs/building.md)."""
+    """Tiers that this CPU lacks and a build can emulate: their sources run, made of other instructions (docs/building.md)."""
     return ['avx512'] if 'avx2' in tiers() and 'avx512' not in tiers() else []
 
 
@@ -43,7 +43,7 @@ def emulation():
     return [f'-Demulate_{tier}=true' for tier in emulated_tiers()]
 
 
-# What can be looked at of src/neon on another machine: its tests.
+# Tests of src/neon that run on another machine, in an emulator.
 NEON = 'aarch64-linux-gnu'
 NEON_TESTS = [('vec_neon',), ('posenc-check', '--verify', '--tier', 'neon'), ('posenc-check', '--tier', 'neon')]
 EMULATE_NEON = ['qemu-aarch64', '-cpu', 'max,pauth=off']  # to sign return addresses would take most of the time

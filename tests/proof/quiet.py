@@ -1,4 +1,4 @@
-"""What a call on data does to its host. Every call from a test into the library is watched (quiet_probe.c); what the shared
+"""Side effects of calls on data. Every call from a test into the library is watched (quiet_probe.c); what the shared
 library imports and which instructions it has is read from the file; threads that share objects run under ThreadSanitizer."""
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -9,7 +9,7 @@ from proof import ROOT, SCRATCH, Part, Stop, build, plain_build, run
 SETS_UP = re.compile(r'_(create|create_values|free|concat|sum)$')
 # And calls whose header says that they do.
 MAY_ALLOCATE = {'posenc_attention_reference'}
-# What the library may take from other libraries.
+# Symbols that the library may import.
 ALLOWED = (ROOT / 'tests/allowed-imports.txt').read_text(encoding='utf-8').splitlines()
 MAY_IMPORT = re.compile('|'.join(line for line in ALLOWED if line and not line.startswith('#')))
 # Instructions that change the modes of the processor or enter the system.

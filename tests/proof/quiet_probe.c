@@ -63,7 +63,7 @@ static void count(int kind) {
         outermost->seen[kind]++;
 }
 
-/* ---- What is counted ---- */
+/* ---- Counted events ---- */
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);

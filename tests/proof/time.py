@@ -4,7 +4,7 @@ CPUs that take a detour for denormal numbers do so for whoever computes with the
 from proof import Part, Stop, plain_build, run
 
 ALLOWED = 1.3
-# Whose operands or results are denormal numbers.
+# Fills whose operands or results are denormal numbers.
 DENORMAL = ('denormal', 'denormal among ordinary', 'alternating extremes')
 
 

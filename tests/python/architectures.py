@@ -27,7 +27,7 @@ NAMES = """
     starcoder2 vaultgemma youtu
 """.split()
 
-# Where one size for all does not do.
+# Sizes that differ from the common ones.
 SPECIAL = {
     **dict.fromkeys(('deepseek_v2', 'deepseek_v3', 'deepseek_v32', 'glm_moe_dsa', 'glm4_moe_lite', 'youtu'),
                     {'num_key_value_heads': 4, 'head_dim': 8}),

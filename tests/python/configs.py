@@ -1,6 +1,6 @@
 """Files of every model_type that the reader of models knows, and of some that it does not, with what they mean.
 
-Fields are the defaults of the configuration classes of Transformers, or those of published files. What is expected was
+Fields are the defaults of the configuration classes of Transformers, or of published files. Expected values were
 written down from the modelling code that posenc/model/families.py names, not from what a reader says.
 """
 from dataclasses import dataclass, field

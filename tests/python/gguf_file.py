@@ -29,7 +29,7 @@ def value(name, type_, content):
 
 
 def tensor(name, n, type_=0, offset=0):
-    """Of one dimension; type 0 is float32."""
+    """Entry of a tensor of one dimension; type 0 is float32."""
     return text(name) + struct.pack('<IQIQ', 1, n, type_, offset)
 
 

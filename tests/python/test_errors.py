@@ -1,9 +1,10 @@
-"""Whatever stands where an array is expected: a TypeError or ValueError names the argument, in words of Python."""
+"""Anything in place of an array raises a TypeError or ValueError that names the argument, in words of Python and one
+line, without the array."""
 import numpy as np
 import pytest
 from calls import CALLS, call
 
-# What an argument of the table is called, where that is another name.
+# Names of arguments that differ from the table's.
 NAMES = {('Rope.__call__ in place', 'out'): 'x', ('Rope.apply_tensors', 'out'): 'y', ('Fire.add', 'out'): 'y',
          ('Rope.apply_tensors in place', 'out'): 'x', ('softmax in place', 'out'): 'x', ('fill_normal', 'out'): 'y',
          ('fill_uniform', 'out'): 'y', ('relative_values', 'out'): 'z', ('decomposed_add', 'out'): 'scores',
@@ -36,3 +37,4 @@ def test_bad_arguments(name):
             message = str(error.value)
             assert message.startswith(f'{expected}: ') or f': {expected}: ' in message, (argument, what, message)
             assert not any(word in message for word in OF_CPP), (argument, what, message)
+            assert '\n' not in message and 'array(' not in message, (argument, what, message)

@@ -61,7 +61,7 @@ def test_forgetting_transformer_is_one_row():
 
 
 def test_cross_attention():
-    """Keys of another sequence: no mask by position, lengths for its padding. What does not rotate is not rotated."""
+    """Keys of another sequence: no mask by position, lengths for its padding. Unrotated inputs are not rotated."""
     q, k, v = truth.normal(2, 3, 4, 16), truth.normal(2, 9, 2, 16, seed=1), truth.normal(2, 9, 2, 16, seed=2)
     out = posenc.attention(q, k, v, causal=False, k_end=[9, 5])
     seen = np.arange(9) < np.array([9, 5])[:, None, None, None]

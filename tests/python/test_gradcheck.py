@@ -35,7 +35,7 @@ def check(function, leaves, *, eps, atol):
 
 
 def check_linear(function, *leaves, size):
-    """Of values up to `size`, each a sum of few terms: 16 roundings, and twice, divided by 2 eps = 1."""
+    """Checks values up to `size`, each a sum of few terms: 16 roundings, and twice, divided by 2 eps = 1."""
     check(function, leaves, eps=LINEAR, atol=32 * ROUNDING * size)
 
 

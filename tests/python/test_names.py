@@ -55,7 +55,7 @@ def parameters(docstring):
 
 
 def defaults(line):
-    """What pybind11's line has as defaults: {name: value}."""
+    """Defaults in pybind11's line: {name: value}."""
     found = re.findall(r'(\w+): [^=:]* = (\'[^\']*\'|[^,)]*)', line)
     return {name: ast.literal_eval(value) for name, value in found}
 

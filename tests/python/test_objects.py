@@ -75,7 +75,7 @@ def test_every_class_is_tested():
 
 
 def test_arguments_are_kept_as_they_were():
-    """What the caller writes to his array later does not change the copy."""
+    """Later writes to the caller's array do not change the copy."""
     theta = np.array([1.0, 0.5])
     rope = posenc.Rope(4, theta=theta)
     theta[:] = 7.0

@@ -15,7 +15,7 @@ PNG = b'\x89PNG\r\n\x1a\n'
 
 
 def made(name, **given):
-    """What a method makes, with its defaults."""
+    """Result of a method, with its defaults."""
     method = methods.METHODS[name]
     values = {**method.defaults, **given}
     return method.make(type('Options', (), {key.replace('-', '_'): value for key, value in values.items()}))

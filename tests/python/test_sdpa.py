@@ -13,7 +13,7 @@ torch.manual_seed(0)
 
 
 def exact(q, k, v, mask=None, is_causal=False, scale=None):
-    """Of torch's documentation, in double; query heads share keys."""
+    """Code of torch's documentation, in double; query heads share keys."""
     q, k, v = q.double(), k.double(), v.double()
     if q.dim() >= 3 and q.shape[-3] != k.shape[-3]:
         k, v = (x.repeat_interleave(q.shape[-3] // x.shape[-3], -3) for x in (k, v))

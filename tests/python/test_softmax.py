@@ -86,7 +86,7 @@ def test_sequences_and_positions():
 
 
 def test_chunks_from_the_first_key():
-    """Of two sequences, one padded on the left, as Hugging Face has them: each is what it is alone."""
+    """Two sequences, one padded on the left as Hugging Face does it: each has the result that it has alone."""
     begin = np.array([0, 3])
     at = np.arange(9) - begin[:, None]
     same = at[:, :, None] // 4 == at[:, None, :] // 4

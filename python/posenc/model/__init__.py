@@ -1,4 +1,4 @@
-"""What a model asks of positions, read from a Hugging Face config.json, its folder or a GGUF file.
+"""Positional encoding of a model, read from a Hugging Face config.json, its folder or a GGUF file.
 
     model = posenc.model.read('config.json')
     model.positions, model.tables[0].params.base

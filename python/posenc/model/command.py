@@ -52,7 +52,7 @@ def _refuse(message):
 
 
 def _bytes(model, n_tokens):
-    """Of what is verified: Q and K, or scores, which grow with the square of the tokens."""
+    """Bytes of the tensors that are verified: Q and K, or scores, which grow with the square of the tokens."""
     if model.positions == 'alibi':
         return 16 * model.n_heads * n_tokens**2
     table = model.main_table()

@@ -18,7 +18,7 @@ _MOST_FACTORS = 65536
 
 @dataclass
 class _Reading:
-    """What the keys say, beside the model."""
+    """Values of the keys, beside the model."""
     model: object
     file: gguf.File
     type: architectures.Architecture
@@ -41,7 +41,7 @@ class _Reading:
 
 
 def _take_count(reading, key, value):
-    """Where each layer has its own, the largest counts."""
+    """The number, or the largest one if each layer has its own."""
     most = 2**31 - 1 if key == 'context_length' else 2**20
     n = value.largest
     if value.is_text:
@@ -208,7 +208,7 @@ def _make_tables(reading):
     local_base = reading.local_base or (params.base if reading.layers.windows_unscaled else reading.type.local_base)
     if not local_base:
         _new_table(reading, '', '', params)
-        # Where none would be left, the file is not taken at its word.
+        # A file that leaves no layer with attention is not taken at its word.
         if model.tables and reading.n_without_attention < model.tables[0].n_layers:
             model.tables[0].n_layers -= reading.n_without_attention
         return

@@ -8,7 +8,7 @@ _STATED = {'alibi': 'alibi', 'rope': 'rope', 'rotary': 'rope', 'nope': 'none', '
 
 
 def _fields_of(file, part):
-    """Of the part that is wanted; files of one part have them outside, and so have some of two, of the text."""
+    """Fields of the part that is wanted. Files of one part, and some of two, have the text's fields outside any part."""
     found = part_of(file, part)
     if part == 'vision' and found is None:
         raise Refused('there is no vision_config; a tower with a file of its own is read without --part')
@@ -49,8 +49,8 @@ def _note_stated(config, name, value):
 
 
 def _positions(config):
-    """What the file states goes before what its type implies, but for "absolute": many files have it from a class that
-    theirs was copied from, and rotate."""
+    """Kind of positions: the file's statement, or what its type implies. "absolute" is ignored: many models that rotate
+    have it from a class that theirs was copied from."""
     name, value = find_named(config.text, 'position_embedding_type', 'position_embeddings_type')
     if is_true(config.text, 'alibi') or is_true(config.attention, 'alibi'):
         return 'alibi'
@@ -97,7 +97,7 @@ def _read_heads(config):
                                     type_.max_position, 1.0, 2.0**31 - 1.0))
     model.n_kv_heads = _kv_heads(config)
     model.n_kv_shared = int(number(text, ('num_kv_shared_layers',), 0.0, 0.0, model.n_layers or 2.0**20)) # Gemma 4
-    # Of latent attention heads need not divide the hidden size.
+    # Heads of latent attention need not divide the hidden size.
     n_rot = count(text, 'qk_rope_head_dim')
     latent = count(text, 'qk_nope_head_dim') + n_rot if n_rot else 0
     model.head_dim = count(text, 'head_dim', 'attention_head_dim', 'kv_channels', 'd_kv') or type_.head_dim or latent

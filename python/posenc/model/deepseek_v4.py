@@ -43,7 +43,7 @@ def _n_rot(fields):
 
 
 def _check(fields):
-    """What is refused has to be called as the file calls it."""
+    """Checks fields under the file's own names, so that a refusal uses them."""
     for name in ('rope_theta', 'compress_rope_theta'):
         number(fields, (name,), 1.0, 1.0, 1e30)
     types, ratios = fields.get('layer_types'), fields.get('compress_ratios')

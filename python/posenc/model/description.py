@@ -1,11 +1,11 @@
-"""What is read of a model: its heads, and how its positions are encoded."""
+"""Description of a model: its heads, and how its positions are encoded."""
 import math
 from dataclasses import dataclass, field, replace
 
 from .._core import Rope, _published
 
 
-#: Of ALiBi. With more, slopes are 0 in float32.
+#: Largest bias of ALiBi. With a larger one, slopes are 0 in float32.
 LARGEST_BIAS = 100.0
 
 
@@ -48,7 +48,7 @@ class Table:
     layer_types: tuple = ()      #: kinds of the layers that use it, as far as the file tells them
 
     def rope(self, **options):
-        """The Rope of a head of Q. Of latent attention: of the rotated channels alone, which Q and K have alike.
+        """The Rope of a head of Q. For latent attention: of the rotated channels alone, which Q and K have alike.
         options: arguments of Rope that win over the file."""
         params = self.params_of(self.q)
         if params.n_offs:
@@ -76,7 +76,7 @@ class Table:
                    for a, b in ((self.q, other.q), (self.k, other.k)))
 
     def params_of(self, heads):
-        """What the heads of Q or of K ask of a Rope."""
+        """Parameters of a Rope for the heads of Q or of K."""
         params = self.params.copy()
         params.head_dim, params.n_offs = heads.head_dim, heads.n_offs
         return params
@@ -122,7 +122,7 @@ class Model:
         return sum(table.n_layers for table in self.tables if not table.is_alternative)
 
     def main_table(self):
-        """That of most layers, for their heads may differ."""
+        """The table of most layers: their heads may differ."""
         return max(self.tables, key=lambda table: table.n_layers)
 
 

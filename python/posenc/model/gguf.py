@@ -18,7 +18,7 @@ _MOST_KEYS, _MOST_TENSORS = 1 << 15, 1 << 16 # far more than any model has
 
 
 class Damaged(ValueError):
-    """What is wrong with the file, to follow 'the GGUF file'."""
+    """A fault of the file, in words that follow 'the GGUF file'."""
 
 
 @dataclass

@@ -12,7 +12,7 @@ _ATTENTION_LISTS = ('full_attn_idxs', 'attn_layer_indices')
 #: Heads of a layer, and the lists that have those of all layers.
 _HEADS = {'num_attention_heads': 'num_attention_heads_per_layer',
           'num_key_value_heads': 'num_key_value_heads_per_layer', 'head_dim': ''}
-#: A list with a number for each layer. Beyond the model's own layers some list those that predict further tokens.
+#: Lists with a number for each layer. Some go on with layers that predict further tokens.
 _LISTS = (*_KINDS, 'no_rope_layers', 'layer_rope_theta', 'partial_rotary_factors', 'num_attention_heads_per_layer',
           'num_key_value_heads_per_layer')
 _MOST_FURTHER_LAYERS = 16

@@ -106,7 +106,7 @@ def _layout(config):
 
 
 def _read_part(config, params):
-    """How many channels rotate, of a file that does not say it."""
+    """Sets how many channels rotate, for a file that does not say it."""
     params.rot_fraction = config.type.rotated_part
     if config.type.n_rot <= config.model.head_dim and 'rotary_dim' not in config.text:
         params.n_rot = config.type.n_rot

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from .._core import _published
 from .description import STATUS, Refused
 
-#: Of factors, and 1 / _LARGEST the smallest.
+#: Largest factor; 1 / _LARGEST is the smallest.
 _LARGEST = 1e30
 _ALL = frozenset(('none', 'linear', 'ntk', 'dynamic', 'yarn', 'longrope', 'llama3', 'proportional'))
 
@@ -58,7 +58,7 @@ def _is_needed(number, params):
 
 
 class Names:
-    """What the complaints are to use: the names of config.json, or those of GGUF."""
+    """Names that complaints use: of config.json, or of GGUF."""
 
     def __init__(self, architecture=None):
         """architecture: of a GGUF file."""
@@ -103,7 +103,7 @@ def _check_lists(params, names):
 
 
 def check_sense(params, names):
-    """Of parameters that the library takes: refused if they make no sense in a model."""
+    """Refuses parameters that the library takes and that make no sense in a model."""
     _check_numbers(params, names)
     _check_lists(params, names)
 
@@ -164,7 +164,7 @@ def _refuse_numbers(params, names, status):
 
 
 def refuse(params, names, status):
-    """What the library says of parameters, in terms of the file."""
+    """The library's refusal of parameters, in terms of the file."""
     params = params.copy()
     if params.n_rot == 0:
         params.n_rot = math.floor(params.head_dim * params.rot_fraction)

@@ -1,4 +1,4 @@
-"""What a model is: as text, and as a dictionary for --json."""
+"""Report on a model: as text, and as a dictionary for --json."""
 import math
 import os
 
@@ -12,7 +12,7 @@ _SCALINGS = {'none': 'unscaled', 'ntk_length': 'ntk by length', 'dynamic': 'dyna
 _ORDERS = {'mrope': 'one after the other', 'ernie': 'the second and third in turns, then the first',
            'vision': 'each with frequencies of its own', 'axial': 'each with frequencies of its own'}
 
-#: What to say of models that leave nothing to time.
+#: Remarks on models that leave nothing to time.
 REMARKS = {
     'none': 'Its attention layers know nothing of positions.',
     'sinusoidal': 'Sinusoidal rows are added to the embeddings, once per token and not per layer: posenc_encoding_add '
@@ -63,7 +63,7 @@ def _scaling(params):
 
 
 def _difference(theta, unscaled):
-    """Where the frequencies differ from what they would be without scaling, and by how much."""
+    """Pairs whose frequencies differ from unscaled ones, and by how much."""
     with np.errstate(divide='ignore'):
         by = unscaled / theta
     differs = np.flatnonzero(np.abs(by - 1.0) >= 1e-12)

@@ -104,7 +104,7 @@ def _all_layers(model, times, tier):
 
 
 def text(model, n_tokens, same, times):
-    """What was verified, a line for each tier and type, and what all layers spend."""
+    """Text: a line for each tier and type that was verified, and the time of all layers."""
     lines = []
     if same:
         lines = ['  verified       ' + ', '.join(f'{tier} {"= scalar" if is_same else "FAILED: differs from scalar"}'

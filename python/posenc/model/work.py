@@ -27,7 +27,7 @@ class Layer:
         self.n_tokens, self.inputs, self.outputs, self.ways = n_tokens, inputs, outputs, ways
 
     def negate(self):
-        """What memory allows."""
+        """Moves the inputs to the outputs: the limit of memory."""
         for x, out in zip(self.inputs, self.outputs):
             np.negative(x, out=out)
 
@@ -96,7 +96,7 @@ def _time_runs(run, n):
 
 
 def medians(runs, seconds):
-    """Of each run in seconds; they take turns, so that all see the same machine."""
+    """Time of each run in seconds. Runs alternate, so that all see the same machine."""
     counts = []
     for run in runs:
         n = 1

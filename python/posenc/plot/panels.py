@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from .._files import whole
 
-#: What a picture may be saved as, and the entry of each that would differ from time to time.
+#: Formats of pictures, and the entry of each that would differ from run to run.
 FORMATS = {'.png': 'Software', '.pdf': 'CreationDate', '.svg': 'Date'}
 
 _STYLE = {'font.family': 'DejaVu Sans', 'font.size': 9, 'axes.titlesize': 9.5, 'figure.titlesize': 12,
@@ -23,14 +23,14 @@ _FEW_LEVELS = 6 # of whole numbers, which get a colour each
 
 @dataclass
 class Axis:
-    """Of a heat map: cell k is centred at first + k."""
+    """Axis of a heat map: cell k is centred at first + k."""
     label: str
     first: float = 0
 
 
 @dataclass
 class Map:
-    """Rows from top to bottom. What is not finite is masked: grey."""
+    """Rows from top to bottom. Values that are not finite are grey."""
     values: np.ndarray
     x: Axis
     y: Axis
@@ -92,7 +92,7 @@ def _colouring(values, cap):
 
 
 def line_colour(i, n):
-    """Of line i of n; the end of the scale is too pale for a line."""
+    """Colour of line i of n. The end of the scale is too pale for a line."""
     return colormaps['viridis'](0.9 * i / (n - 1) if n > 1 else 0.3)
 
 
@@ -148,14 +148,14 @@ class Row:
 
 
 def _grid(rows):
-    """How many panels below each other, and beside. Rows of one square panel each stand side by side."""
+    """Numbers of panels below each other and side by side. Rows of one square panel each are drawn side by side."""
     n = max(len(row.panels) for row in rows)
     is_flat = n == 1 and all(isinstance(row.panels[0], Map) and row.panels[0].is_square for row in rows)
     return (1, len(rows)) if is_flat else (len(rows), n)
 
 
 def _size(rows, n):
-    """Of one panel of n beside each other, in inches."""
+    """Size of one of n panels side by side, in inches."""
     if isinstance(rows[0].panels[0], Map) and rows[0].panels[0].is_square:
         side = {1: 4.6, 2: 3.4, 3: 2.6}.get(n, 2.1)
         return side, side

@@ -9,7 +9,7 @@ from .panels import Curves, Row
 
 # ---- RoPE's scalings ----
 
-#: What each needs, of the factor s and the length c that a model was trained on.
+#: Parameters of each scaling, for a factor s and a trained length c.
 SCALINGS = {
     'none': lambda s, c: None,
     'linear': lambda s, c: {'type': 'linear', 'factor': s},
@@ -64,14 +64,14 @@ def _biases(bias):
 
 
 def _similarities(encoding, n):
-    """Of the first position with those after it."""
+    """Similarity of the first position to all positions."""
     rows = encoding(np.arange(n, dtype=np.int32)).astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(rows[0])
     return np.divide(rows @ rows[0], lengths, out=np.zeros(n), where=lengths > 0)
 
 
 def extrapolation(o):
-    """What distance adds to a score, within the trained length and beyond it"""
+    """Bias that distance adds to a score, within the trained length and beyond it"""
     n, n_heads = _TIMES_TRAINED * o.trained, 8
     distances, offsets = np.arange(n), range(1 - n, 1)
     table = posenc.fill_normal(np.empty((o.trained, o.dim), np.float32), o.seed)

@@ -1,4 +1,4 @@
-"""What is drawn of an encoding: its values, similarities, curves and spectrum; and of a bias, head by head."""
+"""Views of an encoding: its values, similarities, curves and spectrum; and of a bias, head by head."""
 import numpy as np
 
 import posenc
@@ -23,15 +23,15 @@ def _need_two(rows):
 
 
 def _names_of(rows):
-    """Of the columns of all planes."""
+    """Names of the columns of all planes."""
     n = rows.values.shape[2]
     names = [f'{rows.column} {i}' for i in range(n)]
     return [f'{plane}, {name}' for plane in rows.planes for name in names] if len(rows.planes) > 1 else names
 
 
 def _choose(asked, n, some, what):
-    """Those asked for, or some of n, evenly spaced; of many even ones, which are of one kind where sines and cosines
-    alternate."""
+    """Numbers asked for, or some of n, evenly spaced; of many only even numbers, which are of one
+    kind where sines and cosines alternate."""
     for i in asked or ():
         if i >= n:
             raise Refused(f'there is no {what} {i}: they are 0 to {n - 1}')

@@ -1,4 +1,4 @@
-"""Modules with the names that people look for. What is learned is a Parameter, what is published is computed again."""
+"""Modules with the names that people look for. Learned numbers are Parameters, published ones are computed again."""
 import torch
 from torch import nn
 

@@ -116,7 +116,7 @@ def _score_options(terms, window, chunk, query_start, scale, cap):
 
 
 def operands(given):
-    """What posenc.softmax and posenc.attention take by name, in the order of the operators."""
+    """Arguments that posenc.softmax and posenc.attention take by name, in the order of the operators."""
     plain = [given.get(name, otherwise) for name, otherwise in _PLAIN.items()]
     return [given.get(name) for name in _TERMS], plain
 

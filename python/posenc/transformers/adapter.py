@@ -136,8 +136,8 @@ def attention(module, query, key, value, attention_mask, dropout=0.0, scaling=No
               cu_seq_lens_q=None, output_attentions=False, *, math='f32', **rest):
     """softmax(scaling query key^T + mask) value, by posenc: (n_batch, n_q, n_heads, head_dim), and None for the weights.
 
-    query, key, value: (n_batch, n_heads, n_tokens, dim), of fewer heads for the latter two. What is not understood is
-    computed by the model's eager function or by sdpa, with one warning.
+    query, key, value: (n_batch, n_heads, n_tokens, dim), of fewer heads for the latter two. Unknown arguments
+    go to the model's eager function or to sdpa, with one warning.
     """
     if dropout:
         raise ValueError(f'dropout: {dropout} was asked for, and posenc has none: set the dropout of attention to 0 in the '

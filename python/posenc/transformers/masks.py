@@ -18,7 +18,7 @@ NO_LIMIT = -1
 
 @dataclass
 class Pattern:
-    """What positions decide: key j of a query i is seen if j - i is in -before .. after, and by chunk."""
+    """Mask by positions: key j is visible to query i if j - i is in -before .. after, and in its chunk."""
     before: int = NO_LIMIT
     after: int = NO_LIMIT
     chunk: int = 0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One set of what posenc calls of SLEEF; the build defines ENABLE_AVX2 or another, by which SLEEF's source knows its vectors.
- * Every function of that source becomes static, and those that are not called are not compiled. */
+ * Every function of that source becomes static, and functions that are not called are not compiled. */
 #include "misc.h"
 
 #undef EXPORT

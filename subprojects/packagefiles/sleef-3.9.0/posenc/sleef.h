@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What posenc calls of SLEEF 3.9, as SLEEF's own header declares it: sin and cos of pi x, and e^x, in double. The same bits
+/* Functions of SLEEF 3.9 that posenc calls, as SLEEF's own header declares them: sin and cos of pi x, and e^x, in double. The same bits
  * from every set (finz), and the form for CPUs without FMA (cinz). Linked into the library they have names of posenc, so that
  * a program may link SLEEF too. */
 #ifndef SLEEF_H

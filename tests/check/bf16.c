@@ -7,7 +7,7 @@
 #include "kernels/half.h"
 #include "plain.h"
 
-enum { BLOCK = POSENC_PAIR_BLOCK, MOST_ROWS = 128 };
+enum { BLOCK = POSENC_BF16_BLOCK, MOST_ROWS = 128 };
 
 static size_t whole(size_t n, size_t of) {
     return (n + of - 1) / of * of;
@@ -18,7 +18,7 @@ static size_t whole(size_t n, size_t of) {
 /* 0 or at least 2^-56 in size. */
 static uint16_t random_number(test_fill fill) {
     uint16_t bits = test_random_half(fill, 7);
-    return fabsf(posenc_from_bf16(bits)) < POSENC_PAIR_LEAST ? 0 : bits;
+    return fabsf(posenc_from_bf16(bits)) < POSENC_BF16_LEAST ? 0 : bits;
 }
 
 static void set_words(operand *o, test_fill fill) {
@@ -34,7 +34,7 @@ static void set_numbers(operand *o, test_fill fill) {
         operand_set(o, i, (double)(test_random() % 8 ? random_number(fill) : 0));
 }
 
-/* Values about the least number, and those that round to infinity. */
+/* Values about the least number, and values that round to infinity. */
 static void set_limits(operand *o) {
     static const float limits[] = {0x1.ffp-57f,   -0x1.fefffep-57f, 0x1p-56f,    -0x1p-57f,        0x1.fefffep+127f,
                                    -0x1.ffp+127f, 0x1.fffffep+127f, 0x1.01p-56f, -0x1.0100fep-48f, 0x1p-64f};
@@ -48,7 +48,7 @@ typedef struct pair_rows {
     ptrdiff_t stride; /* in elements of the buffer */
 } pair_rows;
 
-/* Of the numbers of both kernels of rows: dimensions, numbers of rows, types and strides in turns. */
+/* Next case of both kernels of rows: cycles through dimensions, numbers of rows, types and strides. */
 static int next_rows(pair_rows *r, size_t which, const char *name, test_fill *fill) {
     static const size_t counts[] = {32, 1, 64, 33, 0, 31, 17, 2, 100};
     size_t dim = test_sizes[which % test_n_sizes];
@@ -107,8 +107,8 @@ static void describe_round(kernel_call *call, const round_shape *s) {
         operand_rows(y, s->n_rows, (ptrdiff_t)y_stride, b, BLOCK * s->n_parts, 1);
 }
 
-/* Floats where a buffer of integers will be read as such. What is left of infinity is a NaN, of either sign: where
- * there are second parts, all are finite. */
+/* Floats where a buffer of integers will be read as such. The second part of infinity is a NaN, of either
+ * sign: with second parts, all numbers are finite. */
 static void set_float_bits(operand *o, test_fill fill, size_t n_parts) {
     for (size_t i = 0; i < o->count; i++) {
         float value = test_random_float(fill);

@@ -69,7 +69,7 @@ static const call_types all_f32 = {POSENC_F32, POSENC_F32, POSENC_F32};
 
 /* ---- Against double ---- */
 
-/* What the header promises of random numbers, of bf16 but for BF16X3. */
+/* Bounds of the header for random numbers, bf16 numbers but for BF16X3. */
 static const double allowed[] = {5e-4, 2e-5, 4e-6};
 
 static posenc_dtype random_type(int64_t dim, int has_blocks) {
@@ -326,7 +326,7 @@ static void test_same_bits(void **state) {
 }
 
 /* Queries that see none of the second 512 keys, and others that see 50 of them, each with a head of its own. */
-static void test_block_unseen_by_some(void **state) {
+static void test_block_masked_for_some(void **state) {
     (void)state;
     enum { DIM = 32, QUERIES = 64, KEYS = 512 + 50 };
     for (int which = 0; which < MATHS; which++) {
@@ -359,7 +359,7 @@ static void test_unlike_dimensions(void **state) {
         }
 }
 
-/* ---- What is not seen, and what is not finite ---- */
+/* ---- Masked keys, and numbers that are not finite ---- */
 
 static void fill_keys(const posenc_view *x, int64_t begin, int64_t end, float value) {
     for (int64_t j = begin; j < end; j++)
@@ -381,7 +381,7 @@ static void check_infinite(int64_t key, int64_t first_same, int64_t end_same, in
 
 /* Keys that no query sees may hold anything; an infinite value that only the first or the last query sees. Numbers of
  * float32 have second parts in BF16X3, NaN where the first is infinite. */
-static void test_not_seen(void **state) {
+static void test_masked_values(void **state) {
     (void)state;
     const call_types *types[] = {&all_bf16, &all_f32};
     for (int tier = -1; truth_next_tier(&tier);)
@@ -404,10 +404,10 @@ static void test_not_seen(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_random),      truth_test(test_worst_weights),        truth_test(test_rounding),
-        truth_test(test_worst_parts), truth_test(test_order_of_parts),       truth_test(test_bf16_has_one_part),
-        truth_test(test_same_bits),   truth_test(test_block_unseen_by_some), truth_test(test_unlike_dimensions),
-        truth_test(test_not_seen),
+        truth_test(test_random),        truth_test(test_worst_weights),         truth_test(test_rounding),
+        truth_test(test_worst_parts),   truth_test(test_order_of_parts),        truth_test(test_bf16_has_one_part),
+        truth_test(test_same_bits),     truth_test(test_block_masked_for_some), truth_test(test_unlike_dimensions),
+        truth_test(test_masked_values),
     };
     return truth_run(tests);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the calls on relative biases, on biases of images and on gradients refuse. */
+/* Refusals of calls on relative biases, on biases of images and on gradients. */
 #include "truth_errors.h"
 
 #include <float.h>
@@ -14,15 +14,15 @@ static const double bad_doubles[] = {INFINITY, -INFINITY, NAN, POSENC_MAX_FREQUE
 static float numbers[N_HEADS] = {0.5f, 0.25f, 1.0f};
 static double angles[N_HEADS] = {0.5, 0.25, 1.0};
 static int32_t rows[N_OFFSETS];
-static posenc_rel_bias line;
-static posenc_rel_index index_line;
+static posenc_rel_bias rel_bias;
+static posenc_rel_index rel_index;
 static posenc_bias_table table;
 static posenc_kerple kerple;
 
 /* A line in `out`, an index over its offsets, a table in `in`. */
 static void start(void) {
-    line = (posenc_rel_bias){out, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
-    index_line = (posenc_rel_index){rows, -5, N_OFFSETS, N_ROWS};
+    rel_bias = (posenc_rel_bias){out, -5, N_OFFSETS, N_HEADS, N_OFFSETS, 0};
+    rel_index = (posenc_rel_index){rows, -5, N_OFFSETS, N_ROWS};
     table = (posenc_bias_table){in, N_ROWS, N_HEADS, N_HEADS, 1};
     kerple = (posenc_kerple){POSENC_KERPLE_LOG, numbers, numbers, 0.01f};
 }
@@ -36,21 +36,21 @@ static void refused(posenc_status want, const posenc_rel_bias *bad) {
     posenc_view ds = posenc_view_dense(in, POSENC_F32, 4, 3, N_HEADS, 2);
     RETURNS(want, posenc_rel_bias_alibi, numbers, bad);
     RETURNS(want, posenc_rel_bias_mask, posenc_mask_causal(), bad);
-    RETURNS(want, posenc_rel_bias_gather, &index_line, &table, 1.0f, bad);
+    RETURNS(want, posenc_rel_bias_gather, &rel_index, &table, 1.0f, bad);
     RETURNS(want, posenc_rel_bias_kerple, &kerple, bad);
     RETURNS(want, posenc_rel_bias_rbf, numbers, bad);
     RETURNS(want, posenc_rel_bias_sandwich, &sandwich, bad);
     RETURNS(want, posenc_rel_bias_cosine, angles, NULL, NULL, bad);
     RETURNS(want, posenc_rel_bias_backward, &params, &ds, bad);
-    RETURNS(want, posenc_bias_table_backward, &index_line, bad, 1.0f, &table);
+    RETURNS(want, posenc_bias_table_backward, &rel_index, bad, 1.0f, &table);
     RETURNS(want, posenc_alibi_backward, bad, in);
     RETURNS(want, posenc_kerple_backward, &kerple, POSENC_CLAMPED_PASSES, bad, in, in);
     start();
 }
 
-#define REFUSED(status, setting) (line.setting, refused(status, &line))
+#define REFUSED(status, setting) (rel_bias.setting, refused(status, &rel_bias))
 
-void test_lines(void **state) {
+void test_rel_bias(void **state) {
     (void)state;
     static const int64_t bad_heads[] = {0, -1, ((int64_t)1 << 20) + 1, INT64_MIN, INT64_MAX};
     static const int64_t bad_firsts[] = {INT32_MIN, INT32_MAX - N_OFFSETS + 2, INT64_MIN, INT64_MAX};
@@ -67,34 +67,34 @@ void test_lines(void **state) {
     for (int i = 0; i < 4; i++)
         REFUSED(POSENC_ERR_OFFSETS, first = bad_firsts[i]);
     for (int i = 0; i < 5; i++) {
-        line.stride = 0;
+        rel_bias.stride = 0;
         REFUSED(POSENC_ERR_OFFSETS, n_offsets = bad_counts[i]);
     }
-    line.is_clamped = 1;
+    rel_bias.is_clamped = 1;
     REFUSED(POSENC_ERR_OFFSETS, n_offsets = 0);
 }
 
 /* ---- Parameters of lines ---- */
 
-void test_line_parameters(void **state) {
+void test_rel_bias_parameters(void **state) {
     (void)state;
     start();
     posenc_mask window = posenc_mask_window(3);
-    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_alibi, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_alibi, shifted(numbers, 1), &line);
-    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_rbf, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_rbf, shifted(numbers, 1), &line);
-    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_kerple, NULL, &line);
-    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_cosine, NULL, NULL, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, shifted(angles, HALF_OF_8), NULL, NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, angles, shifted(angles, HALF_OF_8), NULL, &line);
-    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, angles, NULL, shifted(numbers, 2), &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_alibi, NULL, &rel_bias);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_alibi, shifted(numbers, 1), &rel_bias);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_rbf, NULL, &rel_bias);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_rbf, shifted(numbers, 1), &rel_bias);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_kerple, NULL, &rel_bias);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_cosine, NULL, NULL, NULL, &rel_bias);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, shifted(angles, HALF_OF_8), NULL, NULL, &rel_bias);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, angles, shifted(angles, HALF_OF_8), NULL, &rel_bias);
+    RETURNS(POSENC_ERR_STRIDE, posenc_rel_bias_cosine, angles, NULL, shifted(numbers, 2), &rel_bias);
     for (int i = 0; i < 3; i++) {
         float bad[N_HEADS] = {0.5f, 0.5f, 0.5f};
         bad[i] = bad_floats[i];
-        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_alibi, bad, &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_rbf, bad, &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_cosine, angles, NULL, bad, &line);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_alibi, bad, &rel_bias);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_rbf, bad, &rel_bias);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_cosine, angles, NULL, bad, &rel_bias);
     }
     for (int i = 0; i < 5; i++) {
         static const float bad_sigmas[] = {0.0f, -1.0f, 1e-7f, 2e12f, -0.0f};
@@ -102,16 +102,17 @@ void test_line_parameters(void **state) {
         float sigma[N_HEADS] = {1.0f, 1.0f, 1.0f};
         bad[i % N_HEADS] = bad_doubles[i];
         sigma[i % N_HEADS] = bad_sigmas[i];
-        RETURNS(POSENC_ERR_FREQUENCY, posenc_rel_bias_cosine, bad, NULL, NULL, &line);
-        RETURNS(POSENC_ERR_FREQUENCY, posenc_rel_bias_cosine, angles, bad, NULL, &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_rbf, sigma, &line);
+        RETURNS(POSENC_ERR_FREQUENCY, posenc_rel_bias_cosine, bad, NULL, NULL, &rel_bias);
+        RETURNS(POSENC_ERR_FREQUENCY, posenc_rel_bias_cosine, angles, bad, NULL, &rel_bias);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_rbf, sigma, &rel_bias);
     }
     window.n_first = 2;
-    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, window, &line);
-    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_chunked(8), &line);
-    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_window((int64_t)1 << 40), &line);
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, window, &rel_bias);
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_chunked(8), &rel_bias);
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_mask, posenc_mask_window((int64_t)1 << 40), &rel_bias);
 
-    /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for test_lines. */
+    /* Ends of an extended line that a window hides in part; what it hides or shows as a whole is for
+     * test_rel_bias.c. */
     posenc_rel_bias extended = {out, -8, 11, N_HEADS, 11, 1}; /* -8 .. 2 */
     RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(10), &extended);
     RETURNS(POSENC_ERR_OFFSETS, posenc_rel_bias_mask, posenc_mask_window(9), &extended);
@@ -132,7 +133,7 @@ void test_kerple(void **state) {
 #define KERPLE_REFUSED(status, setting)                                                                                \
     do {                                                                                                               \
         kerple.setting;                                                                                                \
-        RETURNS(status, posenc_rel_bias_kerple, &kerple, &line);                                                       \
+        RETURNS(status, posenc_rel_bias_kerple, &kerple, &rel_bias);                                                   \
         RETURNS(status, posenc_kerple_backward, &kerple, POSENC_CLAMPED_PASSES, &good, out, out);                      \
         start();                                                                                                       \
     } while (0)
@@ -192,9 +193,9 @@ void test_sandwich(void **state) {
         {{8, 1e4, -1, 0}, POSENC_ERR_SHAPE},
     };
     start();
-    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_sandwich, NULL, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_sandwich, NULL, &rel_bias);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        RETURNS(bad[i].want, posenc_rel_bias_sandwich, &bad[i].params, &line);
+        RETURNS(bad[i].want, posenc_rel_bias_sandwich, &bad[i].params, &rel_bias);
 }
 
 /* ---- Tables and indices ---- */
@@ -202,20 +203,20 @@ void test_sandwich(void **state) {
 /* Both ways: from the table into the line, and from the line's gradient into the table. */
 static void table_refused(posenc_status gather, posenc_status gradient, const posenc_rel_index *index,
                           const posenc_bias_table *bad) {
-    RETURNS(gather, posenc_rel_bias_gather, index, bad, 1.0f, &line);
+    RETURNS(gather, posenc_rel_bias_gather, index, bad, 1.0f, &rel_bias);
     if (gradient != POSENC_OK)
-        RETURNS(gradient, posenc_bias_table_backward, index, &line, 1.0f, bad);
+        RETURNS(gradient, posenc_bias_table_backward, index, &rel_bias, 1.0f, bad);
     start();
 }
 
-#define TABLE_REFUSED(status, setting) (table.setting, table_refused(status, status, &index_line, &table))
-#define INDEX_REFUSED(status, setting) (index_line.setting, table_refused(status, status, &index_line, &table))
+#define TABLE_REFUSED(status, setting) (table.setting, table_refused(status, status, &rel_index, &table))
+#define INDEX_REFUSED(status, setting) (rel_index.setting, table_refused(status, status, &rel_index, &table))
 
 void test_bias_tables(void **state) {
     (void)state;
     start();
     table_refused(POSENC_ERR_NULL, POSENC_ERR_NULL, NULL, &table);
-    table_refused(POSENC_ERR_NULL, POSENC_ERR_NULL, &index_line, NULL);
+    table_refused(POSENC_ERR_NULL, POSENC_ERR_NULL, &rel_index, NULL);
     TABLE_REFUSED(POSENC_ERR_NULL, data = NULL);
     TABLE_REFUSED(POSENC_ERR_STRIDE, data = shifted(in, 1));
     TABLE_REFUSED(POSENC_ERR_SHAPE, n_rows = N_ROWS + 1);
@@ -226,8 +227,8 @@ void test_bias_tables(void **state) {
     TABLE_REFUSED(POSENC_ERR_STRIDE, row_stride = INT64_MAX);
     TABLE_REFUSED(POSENC_ERR_STRIDE, head_stride = INT64_MIN);
     TABLE_REFUSED(POSENC_ERR_STRIDE, head_stride = (int64_t)1 << 45);
-    line.stride = 0; /* one head */
-    table_refused(POSENC_ERR_SHAPE, POSENC_ERR_SHAPE, &index_line, &table);
+    rel_bias.stride = 0; /* one head */
+    table_refused(POSENC_ERR_SHAPE, POSENC_ERR_SHAPE, &rel_index, &table);
     INDEX_REFUSED(POSENC_ERR_NULL, data = NULL);
     INDEX_REFUSED(POSENC_ERR_STRIDE, data = shifted(rows, 2));
     INDEX_REFUSED(POSENC_ERR_SHAPE, n_rows = N_ROWS - 1);
@@ -240,18 +241,18 @@ void test_bias_tables(void **state) {
     static const int32_t bad_rows[] = {-1, N_ROWS, INT32_MIN, INT32_MAX};
     for (int i = 0; i < 4; i++) {
         rows[N_OFFSETS - 1] = bad_rows[i];
-        table_refused(POSENC_ERR_ROWS, POSENC_ERR_ROWS, &index_line, &table);
+        table_refused(POSENC_ERR_ROWS, POSENC_ERR_ROWS, &rel_index, &table);
         rows[N_OFFSETS - 1] = 0;
     }
     for (int i = 0; i < 3; i++) {
-        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_gather, &index_line, &table, bad_floats[i], &line);
-        RETURNS(POSENC_ERR_SCALE, posenc_bias_table_backward, &index_line, &line, bad_floats[i], &table);
+        RETURNS(POSENC_ERR_SCALE, posenc_rel_bias_gather, &rel_index, &table, bad_floats[i], &rel_bias);
+        RETURNS(POSENC_ERR_SCALE, posenc_bias_table_backward, &rel_index, &rel_bias, bad_floats[i], &table);
     }
-    /* Where it is written, no two entries share an address. */
+    /* A table that is written must not have two entries at one address. */
     table.row_stride = 2;
-    RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &index_line, &line, 1.0f, &table);
+    RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &rel_index, &rel_bias, 1.0f, &table);
     table.row_stride = 0;
-    RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &index_line, &line, 1.0f, &table);
+    RETURNS(POSENC_ERR_STRIDE, posenc_bias_table_backward, &rel_index, &rel_bias, 1.0f, &table);
 }
 
 void test_buckets(void **state) {
@@ -475,19 +476,19 @@ void test_gradients(void **state) {
     RETURNS(POSENC_ERR_MASK, posenc_softmax_backward, &params, &p, &p, &p, &dx, NULL, NULL, all);
 
     start();
-    line = (posenc_rel_bias){out, 0, 4, TOKENS, 4, 0};
-    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_backward, &params, &p, &line);
+    rel_bias = (posenc_rel_bias){out, 0, 4, TOKENS, 4, 0};
+    RETURNS(POSENC_ERR_MASK, posenc_rel_bias_backward, &params, &p, &rel_bias);
     params = (posenc_score_params)POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
-    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, NULL, &p, &line);
-    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, &params, NULL, &line);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, NULL, &p, &rel_bias);
+    RETURNS(POSENC_ERR_NULL, posenc_rel_bias_backward, &params, NULL, &rel_bias);
     params.positions.query_start = (int64_t)1 << 40;
-    RETURNS(POSENC_ERR_POSITION, posenc_rel_bias_backward, &params, &p, &line);
+    RETURNS(POSENC_ERR_POSITION, posenc_rel_bias_backward, &params, &p, &rel_bias);
     params.positions.query_start = 0;
     bad = posenc_view_dense(in, POSENC_BF16, DIM, HEADS, TOKENS, BATCH);
-    RETURNS(POSENC_ERR_DTYPE, posenc_rel_bias_backward, &params, &bad, &line);
-    line.n_heads = TOKENS - 1;
-    RETURNS(POSENC_ERR_N_HEADS, posenc_rel_bias_backward, &params, &p, &line);
+    RETURNS(POSENC_ERR_DTYPE, posenc_rel_bias_backward, &params, &bad, &rel_bias);
+    rel_bias.n_heads = TOKENS - 1;
+    RETURNS(POSENC_ERR_N_HEADS, posenc_rel_bias_backward, &params, &p, &rel_bias);
 
     RETURNS(POSENC_ERR_NULL, posenc_sink_backward, NULL, 3, 2, 2, out);
     RETURNS(POSENC_ERR_NULL, posenc_sink_backward, in, 3, 2, 2, NULL);

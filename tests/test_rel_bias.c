@@ -45,34 +45,34 @@ static void free_parameters(void) {
     truth_table_free(&wave_angles);
 }
 
-static posenc_status make_alibi(const posenc_rel_bias *line) {
-    return posenc_rel_bias_alibi(slopes, line);
+static posenc_status make_alibi(const posenc_rel_bias *rel_bias) {
+    return posenc_rel_bias_alibi(slopes, rel_bias);
 }
 
-static posenc_status make_log(const posenc_rel_bias *line) {
+static posenc_status make_log(const posenc_rel_bias *rel_bias) {
     posenc_kerple kerple = {POSENC_KERPLE_LOG, p, a, 0.01f};
-    return posenc_rel_bias_kerple(&kerple, line);
+    return posenc_rel_bias_kerple(&kerple, rel_bias);
 }
 
-static posenc_status make_power(const posenc_rel_bias *line) {
+static posenc_status make_power(const posenc_rel_bias *rel_bias) {
     posenc_kerple kerple = {POSENC_KERPLE_POWER, p, a, 0.01f};
-    return posenc_rel_bias_kerple(&kerple, line);
+    return posenc_rel_bias_kerple(&kerple, rel_bias);
 }
 
-static posenc_status make_rbf(const posenc_rel_bias *line) {
-    return posenc_rel_bias_rbf(sigma, line);
+static posenc_status make_rbf(const posenc_rel_bias *rel_bias) {
+    return posenc_rel_bias_rbf(sigma, rel_bias);
 }
 
-static posenc_status make_sandwich(const posenc_rel_bias *line) {
-    return posenc_rel_bias_sandwich(&sandwich, line);
+static posenc_status make_sandwich(const posenc_rel_bias *rel_bias) {
+    return posenc_rel_bias_sandwich(&sandwich, rel_bias);
 }
 
-static posenc_status make_cosine(const posenc_rel_bias *line) {
-    return posenc_rel_bias_cosine(omega, phi, amplitude, line);
+static posenc_status make_cosine(const posenc_rel_bias *rel_bias) {
+    return posenc_rel_bias_cosine(omega, phi, amplitude, rel_bias);
 }
 
-static posenc_status make_plain_cosine(const posenc_rel_bias *line) {
-    return posenc_rel_bias_cosine(omega, NULL, NULL, line);
+static posenc_status make_plain_cosine(const posenc_rel_bias *rel_bias) {
+    return posenc_rel_bias_cosine(omega, NULL, NULL, rel_bias);
 }
 
 /* A value by the formula, and the size of what was added up for it. */
@@ -132,7 +132,7 @@ static truth_value plain_cosine(int64_t h, int64_t n_heads, int64_t o) {
 
 static const struct scheme {
     const char *name;
-    posenc_status (*make)(const posenc_rel_bias *line);
+    posenc_status (*make)(const posenc_rel_bias *rel_bias);
     truth_value (*truth)(int64_t h, int64_t n_heads, int64_t o);
 } schemes[] = {
     {"ALiBi", make_alibi, alibi},
@@ -173,7 +173,7 @@ static double check_value(float got, truth_value want, const char *name, int64_t
     return fabs((double)got - want.value) / allowed;
 }
 
-/* As many heads as there are, and nothing after the last. */
+/* Writes all heads, and nothing behind the last. */
 static void test_no_head_beyond(void **state) {
     (void)state;
     enum { HEADS = 2, N = 9 };
@@ -182,8 +182,8 @@ static void test_no_head_beyond(void **state) {
         float data[(HEADS + 1) * N];
         for (int i = 0; i < (HEADS + 1) * N; i++)
             data[i] = 77.0f;
-        posenc_rel_bias line = {data, 1 - N, N, HEADS, N, 0};
-        truth_ok(schemes[s].make(&line));
+        posenc_rel_bias rel_bias = {data, 1 - N, N, HEADS, N, 0};
+        truth_ok(schemes[s].make(&rel_bias));
         for (int i = HEADS * N; i < (HEADS + 1) * N; i++)
             assert_true(data[i] == 77.0f);
     }
@@ -191,7 +191,7 @@ static void test_no_head_beyond(void **state) {
 }
 
 /* Causal within chunks: the keys of the query's own chunk up to its own. */
-/* Of every window and chunk: the offsets from the first to the last that some query sees. */
+/* Range of offsets for every window and chunk: from the first to the last that some query sees. */
 static void test_ranges(void **state) {
     (void)state;
     enum { N = 20, KINDS = 5 };
@@ -227,7 +227,7 @@ static void test_without_offsets(void **state) {
     posenc_view scores = posenc_view_dense(&x, POSENC_F32, 1, 1, 1, 1),
                 rows = posenc_view_dense(products, POSENC_F32, 2, 1, 1, 1);
     posenc_rel_index index = {unreadable, 5, 0, 2};
-    posenc_rel_bias line = {unreadable, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
+    posenc_rel_bias rel_bias = {unreadable, 5, 0, 1, 0, 0}, nowhere = {NULL, 0, 0, 1, 0, 0};
     for (int tier = -1; truth_next_tier(&tier);)
         for (int kind = 0; kind < 4; kind++) {
             posenc_score_params params = POSENC_SCORE_DEFAULTS;
@@ -238,7 +238,7 @@ static void test_without_offsets(void **state) {
             params.positions.queries = &q_pos;
             params.positions.keys = &k_pos;
             params.mask.before = params.mask.after = 0;
-            params.bias.relative = kind == 1 ? &line : kind == 2 ? &nowhere : NULL;
+            params.bias.relative = kind == 1 ? &rel_bias : kind == 2 ? &nowhere : NULL;
             if (kind % 3 == 0)
                 *(kind == 0 ? &params.bias.by_query : &params.bias.by_key) = (posenc_relative){&rows, &index};
             truth_ok(posenc_softmax(&params, &scores, &to, posenc_range_all()));
@@ -256,12 +256,12 @@ static void test_formulas(void **state) {
             draw_parameters();
             int64_t n_heads = 1 + truth_below(round % 3 ? 4 : MAX_HEADS), n = 1 + truth_below(round % 4 ? 60 : 200);
             float data[MAX_HEADS * 200];
-            posenc_rel_bias line = {data, some_first(n), n, n_heads, n, 0};
-            truth_ok(schemes[s].make(&line));
+            posenc_rel_bias rel_bias = {data, some_first(n), n, n_heads, n, 0};
+            truth_ok(schemes[s].make(&rel_bias));
             for (int64_t h = 0; h < n_heads; h++)
                 for (int64_t t = 0; t < n; t += 1 + truth_below(s < 4 ? 3 : 9), n_values++) {
-                    truth_value want = schemes[s].truth(h, n_heads, line.first + t);
-                    worst = fmax(worst, check_value(data[h * n + t], want, schemes[s].name, h, line.first + t));
+                    truth_value want = schemes[s].truth(h, n_heads, rel_bias.first + t);
+                    worst = fmax(worst, check_value(data[h * n + t], want, schemes[s].name, h, rel_bias.first + t));
                 }
             free_parameters();
         }
@@ -274,8 +274,8 @@ static void test_kerple_exponents(void **state) {
     (void)state;
     float p_near_2[3] = {nextafterf(2.0f, 0.0f), 2.0f, nextafterf(2.0f, 3.0f)}, ones[3] = {1.0f, 1.0f, 1.0f}, y[3];
     const posenc_kerple kerple = {POSENC_KERPLE_POWER, p_near_2, ones, 0.01f};
-    const posenc_rel_bias line = {y, 1 << 12, 1, 3, 1, 0};
-    truth_ok(posenc_rel_bias_kerple(&kerple, &line));
+    const posenc_rel_bias rel_bias = {y, 1 << 12, 1, 3, 1, 0};
+    truth_ok(posenc_rel_bias_kerple(&kerple, &rel_bias));
     assert_true(y[1] == -0x1p24f && y[2] == y[1] && y[0] > y[1]);
 }
 
@@ -289,13 +289,13 @@ static void test_parts(void **state) {
         for (int round = 0; round < 20; round++) {
             draw_parameters();
             int64_t n_heads = 1 + truth_below(MAX_HEADS), n = 1 + truth_below(MAX_OFFSETS), begin = truth_below(n);
-            posenc_rel_bias line = {whole, some_first(n), n, n_heads, n, 0};
-            truth_ok(schemes[s].make(&line));
+            posenc_rel_bias rel_bias = {whole, some_first(n), n, n_heads, n, 0};
+            truth_ok(schemes[s].make(&rel_bias));
             for (int tier = -1; truth_next_tier(&tier);) {
                 for (int64_t i = 0; i < MAX_HEADS * MAX_OFFSETS; i++)
                     part[i] = 77.0f;
                 int64_t m = truth_below(n - begin + 1), stride = m + truth_below(MAX_OFFSETS - m + 1);
-                posenc_rel_bias shard = {part, line.first + begin, m, n_heads, stride, 0};
+                posenc_rel_bias shard = {part, rel_bias.first + begin, m, n_heads, stride, 0};
                 truth_ok(schemes[s].make(&shard));
                 if (stride == 0)
                     continue;
@@ -316,10 +316,10 @@ static void test_parts_of_a_long_line(void **state) {
     enum { HEADS = 2, OFFSETS = 2500, PART = 499 };
     static float whole[HEADS * OFFSETS], part[HEADS * PART];
     const posenc_sandwich params = POSENC_SANDWICH_DEFAULTS;
-    const posenc_rel_bias line = {whole, -2000, OFFSETS, HEADS, OFFSETS, 0};
-    truth_ok(posenc_rel_bias_sandwich(&params, &line));
+    const posenc_rel_bias rel_bias = {whole, -2000, OFFSETS, HEADS, OFFSETS, 0};
+    truth_ok(posenc_rel_bias_sandwich(&params, &rel_bias));
     for (int64_t first = 0; first + PART <= OFFSETS; first += PART) {
-        const posenc_rel_bias shard = {part, line.first + first, PART, HEADS, PART, 0};
+        const posenc_rel_bias shard = {part, rel_bias.first + first, PART, HEADS, PART, 0};
         truth_ok(posenc_rel_bias_sandwich(&params, &shard));
         for (int h = 0; h < HEADS; h++)
             truth_same_bits(part + h * PART, whole + h * OFFSETS + first, PART, "head %d, offset %lld", h,
@@ -334,9 +334,9 @@ static void test_shared(void **state) {
         if (schemes[s].make == make_sandwich) /* whose values depend on how many heads there are */
             continue;
         float one[50], shared[51];
-        posenc_rel_bias line = {one, -20, 50, 1, 50, 0}, of_many = {shared, -20, 50, 8, 0, 0};
+        posenc_rel_bias rel_bias = {one, -20, 50, 1, 50, 0}, of_many = {shared, -20, 50, 8, 0, 0};
         shared[50] = 77.0f;
-        truth_ok(schemes[s].make(&line));
+        truth_ok(schemes[s].make(&rel_bias));
         truth_ok(schemes[s].make(&of_many));
         truth_same_bits(shared, one, 50, "%s: stride 0", schemes[s].name);
         assert_true(shared[50] == 77.0f);
@@ -367,13 +367,13 @@ static void test_alibi_is_softmaxs(void **state) {
     posenc_view view = posenc_view_dense(by_slopes, POSENC_F32, N_K, N_Q, HEADS, 1);
     params.bias.alibi_slopes = slopes;
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
-    posenc_rel_bias line = {.data = data, .n_heads = HEADS, .stride = N_Q + N_K};
-    truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.positions.query_start, N_Q, N_K, &line.first,
-                                   &line.n_offsets));
-    assert_int_equal(line.n_offsets, N_Q + N_K - 1);
-    truth_ok(posenc_rel_bias_alibi(slopes, &line));
+    posenc_rel_bias rel_bias = {.data = data, .n_heads = HEADS, .stride = N_Q + N_K};
+    truth_ok(posenc_rel_bias_range(posenc_mask_none(), params.positions.query_start, N_Q, N_K, &rel_bias.first,
+                                   &rel_bias.n_offsets));
+    assert_int_equal(rel_bias.n_offsets, N_Q + N_K - 1);
+    truth_ok(posenc_rel_bias_alibi(slopes, &rel_bias));
     params.bias.alibi_slopes = NULL;
-    params.bias.relative = &line;
+    params.bias.relative = &rel_bias;
     view.data = by_line;
     truth_ok(posenc_logits(&params, NULL, &view, posenc_range_all()));
     for (size_t i = 0; i < HEADS * N_Q * N_K; i++)
@@ -413,7 +413,7 @@ static void test_one_row(void **state) {
     }
 }
 
-static int is_hidden(const posenc_mask *mask, int64_t offset) {
+static int is_masked(const posenc_mask *mask, int64_t offset) {
     return (mask->before >= 0 && -offset > mask->before) || (mask->after >= 0 && offset > mask->after);
 }
 
@@ -424,19 +424,20 @@ static void test_mask(void **state) {
         float data[3 * 60];
         posenc_mask mask = {truth_below(30) - 5, truth_below(30) - 5, 0, 0};
         int extended = round % 2;
-        posenc_rel_bias line = {data, truth_below(80) - 70, extended + truth_below(61 - extended), 3, 60, extended};
+        posenc_rel_bias rel_bias = {data, truth_below(80) - 70, extended + truth_below(61 - extended), 3, 60, extended};
         truth_fill(data, 180);
         float before[180];
         memcpy(before, data, sizeof data);
-        int64_t last = line.first + line.n_offsets - 1, n_other = 0; /* beyond an end that does not speak for them */
+        int64_t last = rel_bias.first + rel_bias.n_offsets - 1,
+                n_other = 0; /* beyond an end that does not speak for them */
         for (int64_t o = 1; extended && o < 200; o++)
-            n_other += is_hidden(&mask, line.first - o) != is_hidden(&mask, line.first) ||
-                       is_hidden(&mask, last + o) != is_hidden(&mask, last);
-        assert_int_equal(posenc_rel_bias_mask(mask, &line), n_other > 0 ? POSENC_ERR_OFFSETS : POSENC_OK);
+            n_other += is_masked(&mask, rel_bias.first - o) != is_masked(&mask, rel_bias.first) ||
+                       is_masked(&mask, last + o) != is_masked(&mask, last);
+        assert_int_equal(posenc_rel_bias_mask(mask, &rel_bias), n_other > 0 ? POSENC_ERR_OFFSETS : POSENC_OK);
         n_refused += n_other > 0;
         for (int64_t i = 0; i < 180; i++) {
-            int64_t t = i % 60, o = line.first + t;
-            float want = n_other == 0 && t < line.n_offsets && is_hidden(&mask, o) ? -INFINITY : before[i];
+            int64_t t = i % 60, o = rel_bias.first + t;
+            float want = n_other == 0 && t < rel_bias.n_offsets && is_masked(&mask, o) ? -INFINITY : before[i];
             truth_same_bits(data + i, &want, 1, "offset %lld", (long long)o);
         }
     }
@@ -462,8 +463,8 @@ static void test_gather(void **state) {
             table = (posenc_bias_table){table_data, ROWS, n_heads, 1, ROWS};
         if (round % 3 == 2)
             table = (posenc_bias_table){table_data + 3 * ROWS * HEADS - 1, ROWS, n_heads, -2 * HEADS, -1};
-        posenc_rel_bias line = {data, index.first + skip, n, n_heads, N, 0};
-        truth_ok(posenc_rel_bias_gather(&index, &table, scale, &line));
+        posenc_rel_bias rel_bias = {data, index.first + skip, n, n_heads, N, 0};
+        truth_ok(posenc_rel_bias_gather(&index, &table, scale, &rel_bias));
         for (int64_t i = 0; i < n_heads * N; i++)
             if (i % N < n) {
                 float want = table.data[rows[skip + i % N] * table.row_stride + i / N * table.head_stride] * scale;
@@ -562,22 +563,22 @@ static void test_t5_extended(void **state) {
         params.positions.query_start = 250;
         truth_fill(table_data, 32 * HEADS);
         for (int extended = 0; extended < 2; extended++) {
-            posenc_rel_bias line = {data[extended], -(250 + QUERIES - 1), LONG, HEADS, LONG, 0};
+            posenc_rel_bias rel_bias = {data[extended], -(250 + QUERIES - 1), LONG, HEADS, LONG, 0};
             if (extended)
-                line = (posenc_rel_bias){
+                rel_bias = (posenc_rel_bias){
                     data[extended], -MAX_DISTANCE, MAX_DISTANCE + (bidirectional ? MAX_DISTANCE : 0) + 1,
                     HEADS,          LONG,          1};
-            posenc_rel_index index = {buckets, line.first, line.n_offsets, 32};
+            posenc_rel_index index = {buckets, rel_bias.first, rel_bias.n_offsets, 32};
             posenc_view y = posenc_view_dense(bias[extended], POSENC_F32, KEYS, QUERIES, HEADS, 1);
             truth_ok(posenc_rel_index_t5(&t5, &index));
-            truth_ok(posenc_rel_bias_gather(&index, &table, 1.0f, &line));
-            params.bias.relative = &line;
+            truth_ok(posenc_rel_bias_gather(&index, &table, 1.0f, &rel_bias));
+            params.bias.relative = &rel_bias;
             truth_ok(posenc_logits(&params, NULL, &y, posenc_range_all()));
             posenc_bias_table gradient = {gradients[extended], 32, HEADS, HEADS, 1};
             params.bias.relative = NULL;
             y.data = bias[0];
-            truth_ok(posenc_rel_bias_backward(&params, &y, &line));
-            truth_ok(posenc_bias_table_backward(&index, &line, 1.0f, &gradient));
+            truth_ok(posenc_rel_bias_backward(&params, &y, &rel_bias));
+            truth_ok(posenc_bias_table_backward(&index, &rel_bias, 1.0f, &gradient));
         }
         truth_same_bits(bias[1], bias[0], KEYS * QUERIES * HEADS, "extended");
         for (int i = 0; i < 32 * HEADS; i++) /* whose sums are rounded in other places */

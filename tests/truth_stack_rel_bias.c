@@ -8,8 +8,8 @@ static float slopes[HEADS], numbers[HEADS], more[HEADS];
 static const double omegas[HEADS] = {0.5, 0.25, 0.125, 1.0};
 static int32_t buckets[OFFSETS];
 static const posenc_t5_params t5 = POSENC_T5_ENCODER;
-static const posenc_rel_bias line = {y, -OFFSETS / 2, OFFSETS, HEADS, OFFSETS, 0};
-static const posenc_rel_index index_line = {buckets, -OFFSETS / 2, OFFSETS, ROWS};
+static const posenc_rel_bias rel_bias = {y, -OFFSETS / 2, OFFSETS, HEADS, OFFSETS, 0};
+static const posenc_rel_index rel_index = {buckets, -OFFSETS / 2, OFFSETS, ROWS};
 static const posenc_bias_table table = {z, ROWS, HEADS, HEADS, 1};
 static const posenc_bias_table of_window = {z, (2 * SIDE - 1) * (2 * SIDE - 1), HEADS, HEADS, 1};
 static const posenc_kerple kerple = {POSENC_KERPLE_POWER, slopes, slopes, 0.01f};
@@ -28,20 +28,20 @@ static posenc_status make_one_row(void) {
 }
 
 static posenc_status line_of_slopes(void) {
-    return posenc_rel_bias_alibi(slopes, &line);
+    return posenc_rel_bias_alibi(slopes, &rel_bias);
 }
 
-static posenc_status range_of_line(void) {
+static posenc_status range_of_rel_bias(void) {
     int64_t first, n;
     return posenc_rel_bias_range(posenc_mask_causal(), 0, KEYS, KEYS, &first, &n);
 }
 
-static posenc_status mask_line(void) {
-    return posenc_rel_bias_mask(posenc_mask_causal(), &line);
+static posenc_status mask_rel_bias(void) {
+    return posenc_rel_bias_mask(posenc_mask_causal(), &rel_bias);
 }
 
-static posenc_status gather_line(void) {
-    return posenc_rel_bias_gather(&index_line, &table, 1.0f, &line);
+static posenc_status gather_rel_bias(void) {
+    return posenc_rel_bias_gather(&rel_index, &table, 1.0f, &rel_bias);
 }
 
 static posenc_status bucket(void) {
@@ -50,36 +50,36 @@ static posenc_status bucket(void) {
 }
 
 static posenc_status t5_index(void) {
-    return posenc_rel_index_t5(&t5, &index_line);
+    return posenc_rel_index_t5(&t5, &rel_index);
 }
 
 static posenc_status clipped_index(void) {
-    posenc_rel_index odd = index_line;
+    posenc_rel_index odd = rel_index;
     odd.n_rows = ROWS - 1;
     return posenc_rel_index_clipped(ROWS / 2 - 1, &odd);
 }
 
 static posenc_status deberta_index(void) {
     posenc_rel_index_rule rule = posenc_rel_index_deberta_log(256, 512);
-    posenc_rel_index wide = index_line;
+    posenc_rel_index wide = rel_index;
     return posenc_rel_index_fill(&rule, &wide);
 }
 
 static posenc_status line_of_kerple(void) {
-    return posenc_rel_bias_kerple(&kerple, &line);
+    return posenc_rel_bias_kerple(&kerple, &rel_bias);
 }
 
 static posenc_status line_of_bumps(void) {
-    return posenc_rel_bias_rbf(slopes, &line);
+    return posenc_rel_bias_rbf(slopes, &rel_bias);
 }
 
 static posenc_status line_of_sandwich(void) {
     const posenc_sandwich scheme = POSENC_SANDWICH_DEFAULTS;
-    return posenc_rel_bias_sandwich(&scheme, &line);
+    return posenc_rel_bias_sandwich(&scheme, &rel_bias);
 }
 
 static posenc_status line_of_cosines(void) {
-    return posenc_rel_bias_cosine(omegas, omegas, slopes, &line);
+    return posenc_rel_bias_cosine(omegas, omegas, slopes, &rel_bias);
 }
 
 /* ---- Images ---- */
@@ -115,11 +115,11 @@ static posenc_status add_axes(void) {
 
 /* ---- Gradients ---- */
 
-static posenc_status sum_line(void) {
+static posenc_status sum_rel_bias(void) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.mask = posenc_mask_none();
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
-    return posenc_rel_bias_backward(&params, &ds, &line);
+    return posenc_rel_bias_backward(&params, &ds, &rel_bias);
 }
 
 static posenc_status sum_line_at_positions(void) {
@@ -127,19 +127,19 @@ static posenc_status sum_line_at_positions(void) {
     params.mask = posenc_mask_none();
     params.positions.queries = params.positions.keys = positions;
     posenc_view ds = posenc_view_dense(x, POSENC_F32, KEYS, 10, HEADS, 1);
-    return posenc_rel_bias_backward(&params, &ds, &line);
+    return posenc_rel_bias_backward(&params, &ds, &rel_bias);
 }
 
 static posenc_status sum_table(void) {
-    return posenc_bias_table_backward(&index_line, &line, 1.0f, &table);
+    return posenc_bias_table_backward(&rel_index, &rel_bias, 1.0f, &table);
 }
 
 static posenc_status sum_slopes(void) {
-    return posenc_alibi_backward(&line, numbers);
+    return posenc_alibi_backward(&rel_bias, numbers);
 }
 
 static posenc_status sum_kerple(void) {
-    return posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &line, numbers, more);
+    return posenc_kerple_backward(&kerple, POSENC_CLAMPED_STOPS, &rel_bias, numbers, more);
 }
 
 static posenc_status sum_window(void) {
@@ -147,18 +147,18 @@ static posenc_status sum_window(void) {
     return posenc_swin_backward(SIDE, SIDE, &ds, &of_window);
 }
 
-const stack_call line_calls[] = {
+const stack_call rel_bias_calls[] = {
     {"posenc_alibi_slopes", "", make_slopes},
     {"posenc_alibi_slopes_plain", "", make_plain_slopes},
     {"posenc_alibi_row", "", make_one_row},
     {"posenc_rel_bias_alibi", "", line_of_slopes},
-    {"posenc_rel_bias_range", "", range_of_line},
-    {"posenc_rel_bias_mask", "", mask_line},
+    {"posenc_rel_bias_range", "", range_of_rel_bias},
+    {"posenc_rel_bias_mask", "", mask_rel_bias},
     {"posenc_t5_bucket", "", bucket},
     {"posenc_rel_index_clipped", "", clipped_index},
     {"posenc_swin_index", "", window_index},
     {"posenc_rel_index_t5", "", t5_index},
-    {"posenc_rel_bias_gather", "", gather_line}, /* of these buckets */
+    {"posenc_rel_bias_gather", "", gather_rel_bias}, /* of these buckets */
     {"posenc_rel_bias_kerple", "", line_of_kerple},
     {"posenc_rel_bias_rbf", "", line_of_bumps},
     {"posenc_rel_bias_sandwich", "", line_of_sandwich},
@@ -168,7 +168,7 @@ const stack_call line_calls[] = {
     {"posenc_swin_v2_scale", "", window_scale},
     {"posenc_decomposed_rows", "", rows_of_axis},
     {"posenc_decomposed_add", "", add_axes},
-    {"posenc_rel_bias_backward", "", sum_line},
+    {"posenc_rel_bias_backward", "", sum_rel_bias},
     {"posenc_rel_bias_backward", "positions", sum_line_at_positions},
     {"posenc_bias_table_backward", "", sum_table},
     {"posenc_alibi_backward", "", sum_slopes},
@@ -176,8 +176,8 @@ const stack_call line_calls[] = {
     {"posenc_swin_backward", "", sum_window},
     {"posenc_rel_index_fill", "", deberta_index},
 };
-const size_t n_line_calls = sizeof line_calls / sizeof line_calls[0];
+const size_t n_rel_bias_calls = sizeof rel_bias_calls / sizeof rel_bias_calls[0];
 
-void set_up_lines(void) {
+void set_up_rel_bias(void) {
     truth_ok(posenc_alibi_slopes(HEADS, 8.0, slopes));
 }

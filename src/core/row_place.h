@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows of scores, and of tensors with the same outer extents: one query of one head of one batch. */
-#ifndef POSENC_SRC_ROWS_H
-#define POSENC_SRC_ROWS_H
+#ifndef POSENC_SRC_ROW_PLACE_H
+#define POSENC_SRC_ROW_PLACE_H
 
 #include "core/view.h"
 

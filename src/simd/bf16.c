@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* SIMD body of the products of bf16 matrices; src/scalar/pairs.c is the specification.
+/* SIMD body of the products of bf16 matrices; src/scalar/bf16.c is the specification.
  * Needs: vec.h. Produces: round_rows, pack_pairs, pair_rows, multiply_pairs. Used by: avx2, avx512, neon.
  *
- * A word of two numbers becomes two vectors by a shift and a mask, the even and the odd one, each for a chain of fma of
- * its own: so a sum has two chains, each half as long as that of products in float32. */
+ * A shift and a mask widen a vector of words to its even and its odd numbers. Each has a chain of fma of its own: a sum
+ * has two chains, each half as long as the one chain of float32. */
 #include "vec.h"
 
 #include "simd/typed.h"
@@ -11,20 +11,20 @@
 #include "simd/prefetch.h"
 #include "kernels/variant.h"
 
-enum { BLOCK = POSENC_PAIR_BLOCK, PAIR_CHANNELS = 2 * VF };
+enum { BLOCK = POSENC_BF16_BLOCK, PAIR_CHANNELS = 2 * VF };
 
 _Static_assert(BLOCK % PAIR_CHANNELS == 0 && POSENC_PANEL % (2 * VF) == 0, "whole steps");
 
 /* ---- Numbers ---- */
 
-/* Half way between the largest bf16 below 2^-56 and that: what is less rounds to less. */
-#define ROUNDS_TO_LEAST (POSENC_PAIR_LEAST * (1.0f - 0x1p-9f))
+/* Half way between 2^-56 and the largest bf16 below it: smaller numbers round to less than 2^-56. */
+#define ROUNDS_TO_LEAST (POSENC_BF16_LEAST * (1.0f - 0x1p-9f))
 
 V_INLINE vf with_least(vf x) {
     return v_zero_if(v_lt(v_abs(x), v_set1(ROUNDS_TO_LEAST)), x);
 }
 
-/* Two numbers a lane; those of bf16 are rounded already. */
+/* Stores two numbers a lane, rounded. bf16 inputs are not rounded again. */
 V_INLINE void store_pairs(uint16_t *to, vf first, vf second, const posenc_dtype type) {
     if (type == POSENC_BF16)
         v_store_high_pairs(to, with_least(first), with_least(second));
@@ -32,7 +32,7 @@ V_INLINE void store_pairs(uint16_t *to, vf first, vf second, const posenc_dtype 
         v_store_bf16_pairs(to, with_least(first), with_least(second), VF);
 }
 
-/* The same, or what they lack to first and second. */
+/* Stores the numbers (part 0), or their second parts: first and second minus the numbers. */
 V_INLINE void store_part(uint16_t *to, vf first, vf second, size_t part, const posenc_dtype type) {
     vf high[2];
     store_pairs(to, first, second, type);
@@ -42,13 +42,13 @@ V_INLINE void store_part(uint16_t *to, vf first, vf second, size_t part, const p
     store_pairs(to, v_sub(first, high[0]), v_sub(second, high[1]), type);
 }
 
-/* Lanes of a vector at element i of n, none behind the last. */
+/* Lanes of a vector that begins at element i of n; 0 behind the last. */
 V_INLINE size_t lanes_at(size_t i, size_t n) {
     return i < n ? lanes_from(i, n) : 0;
 }
 
 V_INLINE void round_block(const float *x, size_t n, uint16_t *y, size_t n_parts) {
-    vf value[BLOCK / VF]; /* all of them, for y may be there */
+    vf value[BLOCK / VF]; /* all are loaded first: y may be x */
     for (size_t v = 0; v < BLOCK / VF; v++)
         value[v] = load_typed(x, v * VF, lanes_at(v * VF, n), POSENC_F32);
     for (size_t v = 0; v < BLOCK / VF; v++)
@@ -68,7 +68,7 @@ void VARIANT(round_rows)(const posenc_round_rows_args *args) {
 
 /* ---- Columns ---- */
 
-/* Pairs of channels from c on, as lanes of 32 bits; zeros where the row ends. */
+/* Words of 2 VF channels from c on; zeros behind the end of the row. */
 V_INLINE vf words_of(const void *row, size_t c, size_t dim, size_t part, const posenc_dtype type) {
     uint16_t numbers[PAIR_CHANNELS];
     vf even, odd;
@@ -113,9 +113,9 @@ void VARIANT(pack_pairs)(const posenc_pack_pairs_args *args) {
 
 /* ---- Rows ---- */
 
-enum { ROWS_AHEAD = 8 }; /* that are fetched: rows of heads side by side are no stream that a CPU would foresee */
+enum { ROWS_AHEAD = 8 }; /* rows prefetched: with heads side by side, rows are no stream that a CPU foresees */
 
-/* Sizes from this on, as integers, round to infinity. */
+/* Bits of |x| from which on x rounds to infinity. */
 enum { ROUNDS_TO_INFINITY = 0x7f7f8000 };
 
 V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type) {
@@ -152,18 +152,18 @@ void VARIANT(pair_rows)(const posenc_pair_rows_args *args) {
 
 /* ---- Products ---- */
 
-/* The even chains of a tile and the odd ones run side by side where there are 32 registers. AVX2's hold one chain for
- * each sum, so there they go one after the other. */
+/* Even and odd chains of a tile run side by side with 32 registers. AVX2's 16 hold one chain for each sum: there they
+ * run one after the other. */
 enum { TILE_X = 6, TILE_VECTORS = 2, AT_ONCE = VF == 8 ? 1 : 2 };
 
 typedef struct tile_sums {
     vf chain[2][TILE_X][TILE_VECTORS]; /* even, odd */
 } tile_sums;
 
-/* Chains first .. first + AT_ONCE - 1 of a tile over a block; the factors of a row are BLOCK apart. */
+/* Computes chains [first, first + AT_ONCE) of a tile over a block. The factors of a row are BLOCK apart. */
 V_INLINE void add_chains(const float *factors, const uint32_t *words, tile_sums *sums, const size_t n_x,
                          const size_t first, const int leaves_out_zeros) {
-    vf sum[AT_ONCE][TILE_X][TILE_VECTORS]; /* the loop's own: gcc otherwise stores them at every turn */
+    vf sum[AT_ONCE][TILE_X][TILE_VECTORS]; /* copies for the loop: gcc otherwise stores them in each iteration */
     for (size_t c = 0; c < AT_ONCE; c++)
         for (size_t r = 0; r < n_x; r++)
             for (size_t v = 0; v < TILE_VECTORS; v++)
@@ -189,10 +189,10 @@ V_INLINE void add_chains(const float *factors, const uint32_t *words, tile_sums 
                 sums->chain[first + c][r][v] = sum[c][r][v];
 }
 
-/* y = y + (e + o) for TILE_VECTORS vectors of columns from t on; is_whole: all of them are there. */
+/* y = y + (e + o) for TILE_VECTORS vectors of columns from t on. is_whole: none is behind the last column. */
 V_INLINE void add_sums(const posenc_multiply_pairs_args *a, float *y, size_t t, const tile_sums *sums, const size_t n_x,
                        const int is_whole) {
-#pragma GCC unroll 6 /* or gcc 12 has the sums in memory */
+#pragma GCC unroll 6 /* gcc 12 otherwise keeps the sums in memory */
     for (size_t r = 0; r < n_x; r++)
 #pragma GCC unroll 2
         for (size_t v = 0; v < TILE_VECTORS; v++) {
@@ -203,7 +203,7 @@ V_INLINE void add_sums(const posenc_multiply_pairs_args *a, float *y, size_t t, 
         }
 }
 
-/* One part of a block, for TILE_VECTORS vectors of columns from t on. */
+/* Adds one part of a block, for TILE_VECTORS vectors of columns from t on. */
 V_INLINE void add_block(const posenc_multiply_pairs_args *a, const float *factors, const uint32_t *words, float *y,
                         size_t t, const size_t n_x, const int leaves_out_zeros) {
     tile_sums sums;
@@ -216,7 +216,7 @@ V_INLINE void add_block(const posenc_multiply_pairs_args *a, const float *factor
         add_sums(a, y, t, &sums, n_x, 0);
 }
 
-/* Rows i .. of x, block by block: its factors are widened once for all columns. */
+/* Multiplies n_x rows of x from row i on, block by block: factors are widened once for all columns. */
 V_INLINE void multiply_band(const posenc_multiply_pairs_args *a, size_t i, const size_t n_x,
                             const int leaves_out_zeros) {
     for (size_t k = 0; k < a->depth; k += BLOCK)

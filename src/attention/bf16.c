@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention, fused: products in bf16 (POSENC_MATH_BF16, _BF16X2 and _BF16X3). */
+/* Fused attention in bf16 (POSENC_MATH_BF16, _BF16X2 and _BF16X3): scores of keys, and weighted sums of values. */
 #include "attention/attention.h"
 
 #include "core/minmax.h"
 #include "core/view.h"
 
-enum { BLOCK = POSENC_PAIR_BLOCK };
+enum { BLOCK = POSENC_BF16_BLOCK };
 
 /* bf16 parts of a number: 2 with BF16X3, 1 for bf16 inputs, whose second part is 0. */
 static size_t parts_of(const posenc_attention_unit *u, posenc_dtype type) {
@@ -16,7 +16,7 @@ static size_t whole(size_t n, size_t of) {
     return (n + of - 1) / of * of;
 }
 
-/* Numbers of a row of so many floats that are rounded where they stand. */
+/* bf16 numbers of a row of floats that is rounded in place. */
 static uint16_t *numbers_of(float *x) {
     return (uint16_t *)(void *)x;
 }
@@ -67,21 +67,21 @@ static void multiply_head(const posenc_attention_unit *u, const posenc_attention
     }
 }
 
-void posenc_attention_multiply_pairs(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
+void posenc_attention_multiply_bf16(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at) {
     posenc_attention_multiply_by_heads(u, keys, at, multiply_head);
 }
 
 /* ---- Values ---- */
 
-/* Values that are paired at a time. */
+/* Values that are paired at a time: as many as u->staged holds. */
 static size_t values_at_a_time(const posenc_attention_unit *u) {
     size_t floats = posenc_attention_staged_floats(u->call->args->q.ne[0], u->call->args->v.ne[0]);
     return floats * 2 / whole((size_t)u->call->args->v.ne[0], POSENC_PANEL) / BLOCK * BLOCK;
 }
 
 /* y = keep * y + side, row by row. */
-static void join(const posenc_attention_unit *u, const float *keep, posenc_attention_sums sums) {
-    static const int32_t nothing[POSENC_UNIT_ROWS];
+static void add_side(const posenc_attention_unit *u, const float *keep, posenc_attention_sums sums) {
+    static const int32_t nothing[POSENC_UNIT_PAIRS];
     posenc_attend_rows_args args = {
         .weights = u->scores,
         .from = u->side,
@@ -97,7 +97,7 @@ static void join(const posenc_attention_unit *u, const float *keep, posenc_atten
     u->call->kernels->attend_rows(&args);
 }
 
-/* Rounds the weights of the values, where these stand. Returns the bf16 parts of each. */
+/* Rounds the weights of the values in place. Returns the bf16 parts of each weight. */
 static size_t round_weights(const posenc_attention_unit *u, const posenc_attention_values *values) {
     posenc_round_rows_args args = {
         .x = u->scores + values->begin,
@@ -112,7 +112,7 @@ static size_t round_weights(const posenc_attention_unit *u, const posenc_attenti
     return args.n_parts;
 }
 
-/* Adds the part of the values from number j of the block on, of which there is room for. */
+/* Adds a bf16 part of the values from number j of the block on, as many as fit in u->staged. Returns how many. */
 static size_t add_values(const posenc_attention_unit *u, const posenc_attention_values *values, size_t j, size_t part,
                          size_t n_parts) {
     const posenc_view *v = &u->call->args->v;
@@ -150,9 +150,9 @@ static void sum_head(const posenc_attention_unit *u, const posenc_attention_valu
         for (size_t j = values->begin; j < values->end;)
             j += add_values(u, values, j, part, n_parts);
     if (values->is_last)
-        join(u, values->keep, values->sums);
+        add_side(u, values->keep, values->sums);
 }
 
-void posenc_attention_sum_pairs(const posenc_attention_unit *u, const posenc_attention_values *values) {
+void posenc_attention_sum_bf16(const posenc_attention_unit *u, const posenc_attention_values *values) {
     posenc_attention_sum_by_heads(u, values, sum_head);
 }

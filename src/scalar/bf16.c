@@ -6,11 +6,11 @@
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
-enum { BLOCK = POSENC_PAIR_BLOCK };
+enum { BLOCK = POSENC_BF16_BLOCK };
 
 static uint16_t number_of(float x) {
     uint16_t number = posenc_to_bf16(x);
-    return fabsf(posenc_from_bf16(number)) < POSENC_PAIR_LEAST ? 0 : number;
+    return fabsf(posenc_from_bf16(number)) < POSENC_BF16_LEAST ? 0 : number;
 }
 
 /* Channel c of a row; bf16, NaN too, is taken as it is. */
@@ -18,10 +18,10 @@ static uint16_t number_at(const void *row, size_t c, posenc_dtype type) {
     if (type != POSENC_BF16)
         return number_of(posenc_load(row, c, type));
     uint16_t bits = ((const uint16_t *)row)[c];
-    return fabsf(posenc_from_bf16(bits)) < POSENC_PAIR_LEAST ? 0 : bits;
+    return fabsf(posenc_from_bf16(bits)) < POSENC_BF16_LEAST ? 0 : bits;
 }
 
-/* The same, or what it lacks to the channel. */
+/* bf16 number of a channel (part 0), or its second part: the channel minus the number. */
 static uint16_t part_at(const void *row, size_t c, posenc_dtype type, size_t part) {
     uint16_t number = number_at(row, c, type);
     return part == 0 ? number : number_of(posenc_load(row, c, type) - posenc_from_bf16(number));
