@@ -19,18 +19,11 @@ posenc_isa_tier bench_tier(int i) {
 }
 
 const bench_limits *bench_limits_of(posenc_isa_tier tier) {
-    switch (tier) {
-#ifdef POSENC_HAVE_AVX2
-    case POSENC_ISA_AVX2: return &bench_limits_avx2;
-#endif
-#ifdef POSENC_HAVE_AVX512
-    case POSENC_ISA_AVX512: return &bench_limits_avx512;
-#endif
-#ifdef POSENC_HAVE_NEON
-    case POSENC_ISA_NEON: return &bench_limits_neon;
-#endif
-    default: return &bench_limits_scalar;
-    }
+    static const bench_limits *const limits[POSENC_ISA_COUNT] = {
+#define TIER(name, NAME, ...) [POSENC_ISA_##NAME] = POSENC_IF_BUILT(POSENC_HAVE_##name, &bench_limits_##name),
+#include "tiers.def"
+    };
+    return limits[tier] != NULL ? limits[tier] : &bench_limits_scalar;
 }
 
 bench_job *bench_open(const bench_race *race, const void *shape, posenc_isa_tier tier) {

@@ -49,7 +49,8 @@ V_INLINE vi load_integers(const char *at, size_t step, const posenc_dtype type) 
     return vi_set1(0);
 }
 
-/* Packs blocks [b, b + n) of VF rows from row t on. n is the blocks of a vector, or 1: then vector `part` of the block. */
+/* Packs blocks [b, b + n) of VF rows from row t on. n is the blocks of a vector, or 1: then vector `part` of the
+ * block. */
 V_INLINE void pack_blocks(const posenc_pack_quants_args *a, size_t t, size_t b, const size_t n, const size_t part,
                           int8_t *to, const posenc_dtype type) {
     const size_t bytes = (size_t)posenc_block_bytes(type), step = n > 1 ? bytes : 0;
