@@ -10,7 +10,7 @@
 static const size_t working_sets[] = {4 << 10, 16 << 10, 256 << 10, 4 << 20, 128 << 20};
 #define WITH_GRACE(bytes) ((bytes) + (bytes) / 16)
 
-/* The same with a 16-bit type: in DRAM they are all alike. */
+/* Largest working set with a 16-bit type: in DRAM all types are alike. */
 #define MOST_WITH_16_BITS ((size_t)4 << 20)
 
 typedef struct kernel_shape {

@@ -1,12 +1,15 @@
 """Times a Llama-shaped model of random weights in Transformers with posenc, sdpa and eager attention, in turns.
 
     PYTHONPATH=<build>/python python3 bench/transformers_speed.py [--threads N] [--type float32|bfloat16] [--tokens N ...]
-                                                                   [--seconds S] [--layers N] [--cache dynamic|static]
-                                                                   [--without-prefill]
+                                                                   [--seconds S] [--rounds N] [--layers N]
+                                                                   [--cache dynamic|static] [--without-prefill]
 
 One step of decode at each number of tokens in the cache, and a prefill of 1024 tokens: milliseconds of a step, of the
-attention calls in it, and tokens per second; medians of rounds in which the implementations take turns. Then the
-overhead of the adapter: a call with one key.
+attention calls in it, and tokens per second; medians of rounds in which the implementations take turns, for S seconds and
+at least N rounds. Then the overhead of the adapter: a call with one key.
+
+A CPU without instructions for bfloat16 takes half a minute for two layers of a prefill in it, mostly for products with
+weights: --type bfloat16 --tokens --layers 1 --rounds 1.
 """
 import argparse
 import statistics
@@ -74,19 +77,28 @@ def shorten(cache, n_tokens):
             layer.keys, layer.values = layer.keys[:, :, :n_tokens], layer.values[:, :, :n_tokens]
 
 
-def measure(model, n_tokens, is_static, seconds):
+def measure(model, n_tokens, is_static, seconds, rounds):
     """(whole, attention) of each way, in milliseconds. n_tokens None: the prefill."""
     ids = torch.ones(1, 1 if n_tokens else PREFILL, dtype=torch.int64)
     cache = filled(model, n_tokens, is_static) if n_tokens else None
     times = {way: [] for way in WAYS}
     for way in WAYS:
-        step(model, way, ids, cache, n_tokens)
+        step(model, way, ids[:, :8], cache, n_tokens)
     end = time.perf_counter() + seconds
-    while len(times['eager']) < 3 or time.perf_counter() < end:
+    while len(times['eager']) < rounds or time.perf_counter() < end:
         for way in WAYS:
-            step(model, way, ids, cache, n_tokens)  # caches and memory after another way
+            if n_tokens:
+                step(model, way, ids, cache, n_tokens)  # caches and memory after another way
             times[way].append(step(model, way, ids, cache, n_tokens))
     return {way: [1e3 * statistics.median(column) for column in zip(*rows)] for way, rows in times.items()}
+
+
+def number(x):
+    return f'{x:.0f}' if x >= 100 else f'{x:.3g}'
+
+
+def cell(step_ms, attention_ms, n_tokens):
+    return f'{number(step_ms)} ({number(attention_ms)}), {number(n_tokens / step_ms * 1e3)}/s'
 
 
 def least(call, calls=300, rounds=30):
@@ -118,6 +130,7 @@ def main():
     parser.add_argument('--type', default='float32')
     parser.add_argument('--tokens', type=int, nargs='*', default=[512, 4096, 16384])
     parser.add_argument('--seconds', type=float, default=4.0)
+    parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--layers', type=int, default=2)
     parser.add_argument('--cache', default='dynamic')
     parser.add_argument('--without-prefill', action='store_true')
@@ -128,15 +141,15 @@ def main():
     AttentionInterface.register('sdpa', timed(AttentionInterface._global_mapping['sdpa']))
     modeling_llama.eager_attention_forward = timed(modeling_llama.eager_attention_forward)
     model = make(options.layers, getattr(torch, options.type))
-    print(f'{options.type}, {options.threads} threads, {options.layers} layers of 32/8 heads of 128, '
-          f'{options.cache} cache; PyTorch {torch.__version__}')
-    print('| tokens | way | step ms | attention ms | tokens/s | sdpa / this, step | attention |\n|---|---|---|---|---|---|---|')
+    print(f'{options.layers} layers of 32/8 heads of 128, {options.cache} cache; PyTorch {torch.__version__}. Milliseconds of a '
+          "step (of attention in it), tokens a second; sdpa's time over posenc's")
+    print(f'| threads | type, tokens | {" | ".join(WAYS)} | step | attention |\n' + '|---' * (4 + len(WAYS)) + '|')
     for n_tokens in [*options.tokens, *[None] * (not options.without_prefill)]:
-        found = measure(model, n_tokens, options.cache == 'static', options.seconds)
-        for way, (whole, inside) in found.items():
-            n = 1 if n_tokens else PREFILL
-            print(f'| {n_tokens or "prefill " + str(PREFILL)} | {way} | {whole:.2f} | {inside:.2f} | {n / whole * 1e3:.1f} | '
-                  f'{found["sdpa"][0] / whole:.2f} | {found["sdpa"][1] / inside:.2f} |', flush=True)
+        found = measure(model, n_tokens, options.cache == 'static', options.seconds, options.rounds)
+        what = f'{options.type}, {n_tokens or f"prefill of {PREFILL}"}'
+        cells = [cell(*found[way], 1 if n_tokens else PREFILL) for way in WAYS]
+        ratios = [f'{b / a:.2f}' for a, b in zip(found['posenc'], found['sdpa'])]
+        print('| ' + ' | '.join([str(options.threads), what, *cells, *ratios]) + ' |', flush=True)
     print(f'overhead of the adapter: {overhead():.1f} microseconds a layer')
 
 

@@ -380,7 +380,7 @@ static void test_sincospi(void **state) {
     }
 }
 
-/* The same for the exponential: results from 0 over denormals to infinity. */
+/* Exponential: results from 0 over denormals to infinity. */
 static void test_exp(void **state) {
     (void)state;
     begin("vd_exp");

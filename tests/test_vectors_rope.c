@@ -2,7 +2,7 @@
 /* The golden vectors of FORMULAS B.2-B.8, B.19-B.24, B.26-B.33 and E.3 (tests/vectors) through the public API, on every
  * tier. B.1, B.9-B.18 and B.25 are test_rope_scaling_vectors.c; B.7, complex numbers, has no file of its own.
  *
-* Cases that the library cannot express:
+ * Cases that the library cannot express:
  *   B.4 perm_half_to_interleaved, the permutation alone: nothing writes interleaved what it reads half-split. The other
  *   way round is DEINTERLEAVE at position 0.
  */

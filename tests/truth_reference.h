@@ -32,7 +32,7 @@ void truth_reference_free(truth_reference *reference);
 void truth_reference_check(const truth_reference *reference, const truth_tensor *x, const posenc_view *y,
                            const int32_t *positions, posenc_direction direction);
 
-/* The same at real positions, planes for each batch, one behind the other. */
+/* Checks at real positions, planes for each batch, one behind the other. */
 void truth_reference_check_at(const truth_reference *reference, const truth_tensor *x, const posenc_view *y,
                               const double *positions, posenc_direction direction);
 

@@ -4,15 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_compare.h"
+#include "bench_report.h"
 #include "commands.h"
 #include "shape.h"
 #include "timing.h"
 #include "work.h"
 
-/* Columns of a row of the table: the tiers, then the limit. */
-enum { N_TYPES = POSENC_BF16 + 1, LIMIT = POSENC_ISA_COUNT, N_COLUMNS };
-
-static const char *const type_names[N_TYPES] = {"f32", "f16", "bf16"};
+enum { N_TYPES = POSENC_BF16 + 1 };
 
 typedef posenc_status (*work_create)(work *w, const bench_shape *shape, random_state *random);
 
@@ -80,45 +79,18 @@ static posenc_status time_columns(const bench_shape *shape, const work *w, doubl
     return POSENC_OK;
 }
 
-/* ---- The table ---- */
-
-enum { NAME = 31, TYPE = 6, TIME = 11 };
-
-static void print_titles(const bench_shape *shape, const char *title) {
-    printf("  %-*s%-*s", NAME, title, TYPE, "type");
-    for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
-        if (bench_wants(shape, tier))
-            printf("%*s", TIME, posenc_isa_name((posenc_isa_tier)tier));
-    printf("%*s\n", TIME, "limit");
-}
-
-static void print_row(const bench_shape *shape, const work *w, const char *name, const double *us, unsigned differ) {
-    printf("  %-*s%-*s", NAME, name, TYPE, type_names[w->type]);
-    for (int column = 0; column < N_COLUMNS; column++) {
-        if (column != LIMIT && !bench_wants(shape, column))
-            continue;
-        if (column != LIMIT && (differ >> column & 1) != 0)
-            printf("%*s", TIME, "FAILED");
-        else if (us[column] == 0.0)
-            printf("%*s", TIME, "-");
-        else
-            printf("%*.*f", TIME, us[column] < 100.0 ? 3 : 0, us[column]);
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
 /* ---- The report ---- */
 
 /* Times of one phase, decode or prefill. */
 typedef struct phase {
+    const char *name;
     const bench_shape *shape;
     int64_t n_tokens, n_keys;
     random_state random;
     unsigned differ;
 } phase;
 
-static posenc_status report_row(phase *p, work_create create, posenc_dtype type, int is_first, double *us) {
+static posenc_status bench_work(phase *p, work_create create, posenc_dtype type, int is_first, double *us) {
     work w = {.type = type, .n_tokens = p->n_tokens, .n_keys = p->n_keys};
     unsigned differ = 0;
     posenc_status status = create(&w, p->shape, &p->random);
@@ -127,17 +99,17 @@ static posenc_status report_row(phase *p, work_create create, posenc_dtype type,
     if (status == POSENC_OK)
         status = time_columns(p->shape, &w, us);
     if (status == POSENC_OK)
-        print_row(p->shape, &w, is_first ? w.name : "", us, differ);
+        report_row(p->shape, &(bench_row){p->name, &w, us, differ, is_first});
     p->differ |= differ;
     work_free(&w);
     return status;
 }
 
 /* us: of each type. */
-static posenc_status report_rows(phase *p, work_create create, int n_types, double us[N_TYPES][N_COLUMNS]) {
+static posenc_status bench_types(phase *p, work_create create, int n_types, double us[N_TYPES][N_COLUMNS]) {
     posenc_status status = POSENC_OK;
     for (int type = 0; type < n_types && status == POSENC_OK; type++)
-        status = report_row(p, create, (posenc_dtype)type, type == 0, us[type]);
+        status = bench_work(p, create, (posenc_dtype)type, type == 0, us[type]);
     return status;
 }
 
@@ -147,75 +119,64 @@ static void print_all_layers(const bench_shape *shape, double first[N_TYPES][N_C
     int last = POSENC_ISA_SCALAR;
     for (int tier = 0; tier < POSENC_ISA_COUNT; tier++)
         last = bench_wants(shape, tier) ? tier : last;
-    printf("  RoPE of all %lld layers, %s:", (long long)shape->n_layers, posenc_isa_name((posenc_isa_tier)last));
+    report_note(shape, "  RoPE of all %lld layers, %s:", (long long)shape->n_layers,
+                posenc_isa_name((posenc_isa_tier)last));
     for (int type = 0; type < N_TYPES; type++)
-        printf("%s %.2f %s", type == 0 ? "" : ",",
-               first[type][last] + (double)(shape->n_layers - 1) * later[type][last], type_names[type]);
-    printf("\n");
+        report_note(shape, "%s %.2f %s", type == 0 ? "" : ",",
+                    first[type][last] + (double)(shape->n_layers - 1) * later[type][last],
+                    report_type_name((posenc_dtype)type));
+    report_note(shape, "\n");
 }
 
-static posenc_status report_phase(phase *p, const char *title) {
+static posenc_status bench_phase(phase *p, const char *title) {
     double first[N_TYPES][N_COLUMNS] = {{0}}, later[N_TYPES][N_COLUMNS] = {{0}};
     double softmax[N_TYPES][N_COLUMNS] = {{0}}, attention[N_TYPES][N_COLUMNS] = {{0}};
     int has_rope = !p->shape->has_alibi;
     posenc_status status = POSENC_OK;
-    print_titles(p->shape, title);
+    report_phase(p->shape, title);
     if (has_rope)
-        status = report_rows(p, work_create_rope, N_TYPES, first);
+        status = bench_types(p, work_create_rope, N_TYPES, first);
     if (has_rope && status == POSENC_OK)
-        status = report_rows(p, work_create_rope_table, N_TYPES, later);
+        status = bench_types(p, work_create_rope_table, N_TYPES, later);
     if (has_rope && status == POSENC_OK && p->shape->n_layers > 0)
         print_all_layers(p->shape, first, later);
     if (status == POSENC_OK)
-        status = report_rows(p, work_create_softmax, 1, softmax);
+        status = bench_types(p, work_create_softmax, 1, softmax);
     if (status == POSENC_OK)
-        status = report_rows(p, work_create_attention, N_TYPES, attention);
-    printf("\n");
+        status = bench_types(p, work_create_attention, N_TYPES, attention);
+    report_note(p->shape, "\n");
     return status;
 }
 
-static void print_shape(const bench_shape *shape) {
-    printf("Heads: Q %lld, K and V %lld, of %lld channels. ", (long long)shape->n_heads, (long long)shape->n_kv_heads,
-           (long long)shape->head_dim);
-    if (shape->has_alibi)
-        printf("ALiBi.\n");
-    else
-        printf("RoPE: %lld channels, %s, theta %.6g to %.6g.\n", 2 * (long long)posenc_rope_pair_count(shape->rope),
-               shape->params.layout == POSENC_ROPE_HALF ? "half-split" : "interleaved",
-               posenc_rope_theta(shape->rope, 0),
-               posenc_rope_theta(shape->rope, posenc_rope_pair_count(shape->rope) - 1));
-    printf("Microseconds per token, one layer, one thread, medians:\n\n");
-}
-
-static posenc_status report(const bench_shape *shape, unsigned *differ) {
+static posenc_status bench_phases(const bench_shape *shape, unsigned *differ) {
     char decode[64], prefill[64];
     snprintf(decode, sizeof decode, "decode, 1 token, %lld keys", (long long)shape->n_keys);
     snprintf(prefill, sizeof prefill, "prefill, %lld tokens", (long long)shape->n_tokens);
-    phase p = {.shape = shape, .n_tokens = 1, .n_keys = shape->n_keys, .random = {1}};
-    posenc_status status = report_phase(&p, decode);
+    phase p = {.name = "decode", .shape = shape, .n_tokens = 1, .n_keys = shape->n_keys, .random = {1}};
+    posenc_status status = bench_phase(&p, decode);
+    p.name = "prefill";
     p.n_tokens = p.n_keys = shape->n_tokens;
     if (status == POSENC_OK)
-        status = report_phase(&p, prefill);
+        status = bench_phase(&p, prefill);
     *differ = p.differ;
     return status;
 }
 
 int command_bench(int argc, char **argv) {
     bench_shape shape;
+    if (argc == 4 && strcmp(argv[1], "--compare") == 0)
+        return bench_compare(argv[0], (const char *const[]){argv[2], argv[3]});
     bench_read_options(argc, argv, &shape);
     posenc_isa_tier in_use = posenc_isa();
     unsigned differ = 0;
-    print_shape(&shape);
-    posenc_status status = report(&shape, &differ);
+    report_begin(&shape);
+    posenc_status status = bench_phases(&shape, &differ);
     posenc_isa_select(in_use);
     posenc_rope_free(shape.rope);
     if (status != POSENC_OK) {
         fprintf(stderr, "%s: %s; use a smaller --tokens or --context\n", argv[0], posenc_status_string(status));
         return EXIT_USAGE;
     }
-    printf("limit: the same elements negated in place, which is what memory allows. Later layers have the first's\n"
-           "table of cosines and sines.\n%s\n",
-           differ == 0 ? "Verified: every tier gives scalar's results, bit for bit."
-                       : "FAILED: a tier differs from scalar; 'posenc verify' tells more.");
+    report_end(&shape, differ);
     return differ == 0 ? 0 : EXIT_CHECK_FAILED;
 }

@@ -11,6 +11,7 @@
 
 static const char help[] =
     "Usage: posenc bench [OPTION...]\n"
+    "       posenc bench --compare A.json B.json\n"
     "Checks the positional work of one attention layer on every tier against scalar, bit for bit, and times it.\n"
     "\n"
     "  --n-heads N        heads of Q; 32 unless given\n"
@@ -25,13 +26,31 @@ static const char help[] =
     "  --context N        keys that a token sees which is decoded; 4096 unless given\n"
     "  --isa TIER,...     only these tiers, and scalar for comparison\n"
     "  --quick            few repetitions: the figures say little\n"
+    "  --json             print the rows as JSON, with the machine\n"
+    "  --csv              print the rows as CSV\n"
+    "  --compare A B      show two files of --json side by side: two machines, or two tiers\n"
     "\n"
     "Llama 3.1 8B: posenc bench --n-heads 32 --n-kv-heads 8 --head-dim 128 --set rope_theta=500000\n";
 
 enum { MOST_HEADS = 4096, MOST_LAYERS = 4096, MOST_TOKENS = 65536, MOST_KEYS = 1 << 20 };
 
 /* Letters of options that have no short form. */
-enum { N_HEADS = 256, N_KV_HEADS, HEAD_DIM, N_LAYERS, LAYOUT, SET, ALIBI, TOKENS, CONTEXT, ISA, QUICK };
+enum {
+    N_HEADS = 256,
+    N_KV_HEADS,
+    HEAD_DIM,
+    N_LAYERS,
+    LAYOUT,
+    SET,
+    ALIBI,
+    TOKENS,
+    CONTEXT,
+    ISA,
+    QUICK,
+    JSON,
+    CSV,
+    COMPARE
+};
 
 static const struct option names[] = {{"help", no_argument, NULL, 'h'},
                                       {"n-heads", required_argument, NULL, N_HEADS},
@@ -45,6 +64,9 @@ static const struct option names[] = {{"help", no_argument, NULL, 'h'},
                                       {"context", required_argument, NULL, CONTEXT},
                                       {"isa", required_argument, NULL, ISA},
                                       {"quick", no_argument, NULL, QUICK},
+                                      {"json", no_argument, NULL, JSON},
+                                      {"csv", no_argument, NULL, CSV},
+                                      {"compare", no_argument, NULL, COMPARE},
                                       {0}};
 
 static unsigned tiers_of(char *const *argv, const char *list) {
@@ -104,6 +126,9 @@ static void read_option(char *const *argv, int letter, bench_shape *shape) {
     case CONTEXT: shape->n_keys = whole_of(argv, "--context", 1, MOST_KEYS); break;
     case ISA: shape->tiers = tiers_of(argv, optarg); break;
     case QUICK: shape->seconds = 0.0; break;
+    case JSON: shape->format = FORMAT_JSON; break;
+    case CSV: shape->format = FORMAT_CSV; break;
+    case COMPARE: usage_error(argv, "--compare takes two files of 'posenc bench --json', and nothing else");
     }
 }
 

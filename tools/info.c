@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "core/features.h"
 #include "cpu_name.h"
+#include "json.h"
 #include "kernels/sleef.h"
 #include "options.h"
 #include "tiers.h"
@@ -82,12 +83,61 @@ static void print_tier_features(void) {
     }
 }
 
+/* ---- JSON ---- */
+
+/* Prints the features of the CPU, or the missing ones, as an array. */
+static void print_feature_names(const char *name, int wanted) {
+    int present, n = 0;
+    const char *feature;
+    printf(" \"%s\": [", name);
+    for (int i = 0; (feature = cpu_feature(i, &present)) != NULL; i++)
+        if (present == wanted)
+            printf("%s\"%s\"", n++ == 0 ? "" : ", ", feature);
+    printf("],\n");
+}
+
+static const char *truth(int is_true) {
+    return is_true ? "true" : "false";
+}
+
+static void print_json(void) {
+    char name[128];
+    const posenc_feature *feature;
+    cpu_name(name, sizeof name);
+    printf("{\"posenc\": \"%s\", \"cpu\": ", posenc_version());
+    print_json_string(name);
+    printf(", \"architecture\": \"%s\",\n \"sleef\": \"%d.%d.%d\", \"has_fma\": %s,\n", architecture_name(),
+           SLEEF_VERSION_MAJOR, SLEEF_VERSION_MINOR, SLEEF_VERSION_PATCHLEVEL, truth(posenc_cpu_has_fma()));
+    print_feature_names("has", 1);
+    print_feature_names("lacks", 0);
+    printf(" \"in_use\": \"%s\",\n \"tiers\": [", posenc_isa_name(posenc_isa()));
+    for (int i = 0; i < POSENC_ISA_COUNT; i++) {
+        posenc_isa_tier tier = (posenc_isa_tier)i;
+        printf("%s{\"name\": \"%s\", \"built\": %s, \"runs\": %s}", i == 0 ? "" : ", ", posenc_isa_name(tier),
+               truth(posenc_isa_built(tier)), truth(posenc_isa_supported(tier)));
+    }
+    printf("],\n \"features\": [");
+    for (int i = 0, n = 0; (feature = posenc_feature_at(i)) != NULL; i++)
+        if (posenc_isa_supported(feature->tier))
+            printf("%s{\"name\": \"%s\", \"state\": \"%s\"}", n++ == 0 ? "" : ", ", feature->name, state_of(feature));
+    printf("]}\n");
+}
+
 int command_info(int argc, char **argv) {
-    static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {0}};
+    enum { JSON = 256 };
+    static const struct option names[] = {{"help", no_argument, NULL, 'h'}, {"json", no_argument, NULL, JSON}, {0}};
     static const char help[] =
-        "Usage: posenc info\n"
-        "Tells what this CPU has, which tiers are built and can run, and which one is in use and why.\n";
-    next_option(argc, argv, ":h", names, help);
+        "Usage: posenc info [--json]\n"
+        "Tells what this CPU has, which tiers are built and can run, and which one is in use and why.\n"
+        "\n"
+        "  --json   print the same as JSON\n";
+    int has_json = 0;
+    while (next_option(argc, argv, ":h", names, help) == JSON)
+        has_json = 1;
+    if (has_json) {
+        print_json();
+        return 0;
+    }
     print_machine();
     print_tiers();
     print_tier_features();

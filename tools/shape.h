@@ -5,6 +5,8 @@
 
 #include <posenc/posenc.h>
 
+typedef enum bench_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV } bench_format;
+
 typedef struct bench_shape {
     int64_t n_heads, n_kv_heads, head_dim, n_layers;
     int64_t n_tokens, n_keys; /* of the prefill; that the token sees which is decoded */
@@ -13,6 +15,7 @@ typedef struct bench_shape {
     posenc_rope *rope;
     unsigned tiers; /* bit t: tier t is timed */
     double seconds; /* for each thing that is timed */
+    bench_format format;
 } bench_shape;
 
 /* Ends the program where the arguments are wrong. shape->rope is the caller's to free. */

@@ -91,6 +91,24 @@ unset POSENC_ISA
     works 'Q 6, K and V 2' $small --n-heads 6 --n-kv-heads 2
 }
 
+# Two files side by side; a build without cJSON says so.
+"$posenc" $small --json >"$work/a.json"
+"$posenc" $small --json --isa scalar >"$work/b.json"
+if "$posenc" bench --compare "$work/a.json" "$work/b.json" >"$work/out" 2>"$work/err"; then
+    [ "$(grep -c '^  [dp]' "$work/out")" = 20 ] || fail "posenc bench --compare: $(cat "$work/out")"
+    refuses 'no such file cannot be read' bench --compare "$work/a.json" "$work/no such file"
+    echo '{"rows": 3}' >"$work/c.json"
+    refuses "is not what 'posenc bench --json' prints" bench --compare "$work/c.json" "$work/a.json"
+    echo '{"rows": []}' >"$work/c.json"
+    "$posenc" bench --compare "$work/a.json" "$work/c.json" 2>&1 | grep -q 'no row in common' || fail 'no row in common'
+else
+    grep -q 'libcjson-dev' "$work/err" || fail "posenc bench --compare: $(cat "$work/err")"
+fi
+refuses 'takes two files' bench --compare "$work/a.json"
+refuses 'takes two files' bench --quick --compare "$work/a.json" "$work/b.json"
+works '"in_use"' info --json
+works '^decode,1,9,' $small --csv
+
 refuses 'a command is missing'
 refuses "no command 'fly'" fly
 refuses "no command 'none'" help none

@@ -23,6 +23,7 @@ struct work {
     /* Memory that a run writes. Equal bytes before a run give equal bytes after it. */
     void *data;
     size_t size;
+    double traffic; /* bytes that a run reads and writes, each once */
 
     /* RoPE: Q and K in one call, in place. positions NULL: the table is filled already. */
     const posenc_rope *rope;

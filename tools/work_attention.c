@@ -16,6 +16,8 @@ posenc_status work_create_attention(work *w, const bench_shape *shape, random_st
     w->scratch = work_alloc(w, posenc_attention_workspace_bytes(d, d));
     w->data = w->x.data;
     w->size = (size_t)(d * shape->n_heads * w->n_tokens) * work_type_size(w->type);
+    double of_cache = (double)(d * shape->n_kv_heads * w->n_keys) * (double)work_type_size(w->type);
+    w->traffic = 2.0 * (double)w->size + 2.0 * of_cache;
     for (int i = 0; i < w->n_blocks; i++)
         if (w->blocks[i] == NULL)
             return POSENC_ERR_MEMORY;

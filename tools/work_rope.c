@@ -46,6 +46,7 @@ posenc_status work_create_rope(work *w, const bench_shape *shape, random_state *
         return status;
     w->data = w->x.data;
     w->size = (size_t)(w->x.ne[0] * w->x.ne[1] * w->x.ne[2]) * work_type_size(w->type);
+    w->traffic = 2.0 * (double)w->size;
     char *keys = (char *)w->data + shape->n_heads * w->n_tokens * w->x.nb[1];
     posenc_view q = posenc_view_dense(w->data, w->type, shape->head_dim, shape->n_heads, w->n_tokens, 1);
     posenc_view k = posenc_view_dense(keys, w->type, shape->head_dim, shape->n_kv_heads, w->n_tokens, 1);

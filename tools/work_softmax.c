@@ -21,5 +21,7 @@ posenc_status work_create_softmax(work *w, const bench_shape *shape, random_stat
     w->x = work_tensor(w, w->n_keys, w->n_tokens, shape->n_heads, random);
     w->data = w->x.data;
     w->size = (size_t)(w->n_keys * w->n_tokens * shape->n_heads) * sizeof(float);
+    double masked = (double)(w->n_tokens - 1) / 2.0; /* keys of a query, on average */
+    w->traffic = 2.0 * (double)w->size * (1.0 - masked / (double)w->n_keys);
     return w->data == NULL ? POSENC_ERR_MEMORY : work_set_params(w, shape);
 }

@@ -5,7 +5,7 @@
  *     {"peer": "ggml", "work": "rope", "shape": "layout=half ...", "ns_per_element": 0.7, "ns_per_call": 2900,
  *      "calls": 6}
  *     {"peer": "ggml", "work": "rope", "shape": "type=bf16 ...", "absent": "has none in bf16"}
- *
+ */
 #ifndef POSENC_BENCH_PEERS_WORKER_H
 #define POSENC_BENCH_PEERS_WORKER_H
 

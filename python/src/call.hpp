@@ -42,7 +42,7 @@ template <typename T> T converted(py::handle value, const char *argument, const 
     }
 }
 
-/** The same of an integer; ValueError for one beyond int64. */
+/** Converts to an integer as above; ValueError for one beyond int64. */
 int64_t integer_of(py::handle value, const char *argument);
 
 bool flag_of(py::handle value, const char *argument);

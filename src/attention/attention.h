@@ -35,14 +35,13 @@ static inline int posenc_is_attention_dim(int64_t dim) {
 }
 
 enum {
-    POSENC_UNIT_PAIRS = 96,                    /* pairs of a unit: whole tiles of all bodies */
-    POSENC_MOST_PAIRS = 2 * POSENC_UNIT_PAIRS, /* of units that are visited together, and share the packing of keys */
-    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,       /* keys of a block; attention.h says so */
-    POSENC_KEYS_PACKED =
-        2 * POSENC_PANEL,       /* keys that are packed at a time: with head_dim 128 they stay in the first cache */
-    POSENC_VALUES_PACKED = 256, /* values that are packed at a time: with 128 channels 64 KB */
-    POSENC_FEW_PAIRS = 16,      /* pairs of a head that wait for memory, and sum values where these stand */
-    POSENC_KEYS_EXACT = 128     /* first keys, in float32 whatever their type; attention.h says so of INT16 */
+    POSENC_UNIT_PAIRS = 96,                    /* (query, head) pairs of a work unit: whole tiles of all kernels */
+    POSENC_MOST_PAIRS = 2 * POSENC_UNIT_PAIRS, /* pairs of units that are computed together and share packed keys */
+    POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,       /* keys of a key block (posenc/attention.h) */
+    POSENC_KEYS_PACKED = 2 * POSENC_PANEL, /* keys packed at a time: with head_dim 128 they fit in the first cache */
+    POSENC_VALUES_PACKED = 256,            /* values packed at a time: 64 KB with 128 channels */
+    POSENC_FEW_PAIRS = 16,                 /* up to so many pairs of a head wait for memory, and do not pack values */
+    POSENC_KEYS_EXACT = 128                /* first keys that INT16 computes in float32 (posenc/attention.h) */
 };
 
 /* ---- Calls and units ---- */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+/* RoPE on AVX2: the shared body, but for interleaved pairs in float32.
+ * Needs: vec.h. Produces: the kernels of simd/rope.c. Used by: avx2.
+ *
+ * Interleaved pairs in float32 are taken apart and put together again within 128-bit halves, with one shuffle a vector
+ * more than in the shared body, but half as many vectors of cosines and sines: a head of 128 channels is walked once,
+ * not twice. Zen 4, 32 heads x 128: 6.6 ns a row over 8 MB against 8.3 of the shared body, 5.6 in L1 against 5.1:
+ * a prefill weighs more. 16-bit types use the shared body, which is faster for them: conversions and shuffles want the
+ * same units. */
 #include "vec.h"
 
 #define POSENC_OWN_ROPE_INTERLEAVED
 #include "simd/rope.c"
-
-/* In float32 interleaved pairs are taken apart and put together again, within the 128-bit halves: one shuffle a vector
- * more than the shared body, but half as many vectors of cosines and sines, so that a head of 128 channels is walked
- * once and not twice. Zen 4, 32 heads x 128: over 8 MB 6.6 ns a row against 8.3 of the shared body; in L1 5.6 against
- * 5.1: a prefill weighs more. With halves, whose conversions want the same units as the shuffles, the shared body is
- * the faster one. */
 
 V_INLINE void take_apart(vf a, vf b, vf *x0, vf *x1) {
     *x0 = _mm256_shuffle_ps(a, b, 0x88);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Packs the rows of a table into panels for dot_rows. */
 #include "bias/panels.h"
 
 #include "core/minmax.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Runs of neighbouring keys, or queries, that share a row of a relative table. */
 #include "bias/relative_runs.h"
 
 #include "bias/rel_bias.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The angle engine: frequency tables, anchors, and rows of cosines and sines. */
 #include "core/angles.h"
 
 #include <math.h>

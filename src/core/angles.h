@@ -77,12 +77,12 @@ void posenc_row_maker_init(posenc_row_maker *maker, const posenc_kernels *kernel
 void posenc_make_rows(posenc_row_maker *maker, const int32_t *positions, int64_t n_positions,
                       const posenc_row_target *target);
 
-/* The same for n pairs from pair `first` of the table on, which are a part of the slice. first is a multiple of
+/* Rows as above of n pairs from pair `first` of the table on, a part of the slice. first is a multiple of
  * POSENC_COLUMN, and the target's outputs begin at that pair. */
 void posenc_make_columns(posenc_row_maker *maker, int64_t first, int64_t n, const int32_t *positions,
                          int64_t n_positions, const posenc_row_target *target);
 
-/* The same at real positions, |p| <= 2^31: integers have the rows that they have as int32. */
+/* Columns as above at real positions, |p| <= 2^31: integers have the rows that they have as int32. */
 void posenc_make_real_columns(posenc_row_maker *maker, int64_t first, int64_t n, const double *positions,
                               int64_t n_positions, const posenc_row_target *target);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks of the coordinates of tokens: arrays and values. */
 #include "core/coords.h"
 
 #include "core/view.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Detection of instruction sets: CPUID and XGETBV on x86, hwcaps on ARM. */
 #include "core/cpu.h"
 
 #include <stdatomic.h>

@@ -39,8 +39,8 @@ typedef enum posenc_cpu_feature {
 /* 1 if a machine with these words has the feature and can run its tier. */
 int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature);
 
-/* The same for this machine, whatever its architecture. For AMX the system has let this process have tiles, which is
- * asked for once. */
+/* 1 if this machine, of any architecture, can run the tier, has FMA, has the feature. AMX also needs the system's
+ * permission to use tiles, which is asked for once. */
 int posenc_cpu_allows(posenc_isa_tier tier);
 int posenc_cpu_has_fma(void);
 int posenc_cpu_has(posenc_cpu_feature feature);

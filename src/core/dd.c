@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Double-double arithmetic for set-up: sums, products, quotients, logarithm, exponential, powers. */
 #include "core/dd.h"
 
 #include <math.h>

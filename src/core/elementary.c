@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Exponential and logarithm in double, from IEEE operations alone. */
 #include "core/elementary.h"
 
 #include <math.h>

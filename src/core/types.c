@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Version, texts of statuses, and constructors of dense views. */
 #include <posenc/types.h>
 
 #include "core/view.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks of tensor views: extents, strides, alignment, overlap. */
 #include "core/view.h"
 
 #include <stdlib.h>

@@ -16,7 +16,7 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
-/* The same, of formats too. */
+/* Checks as above, which also take formats (kernels/formats.h). */
 posenc_status posenc_check_stored_input(const posenc_view *view);
 posenc_status posenc_check_stored_output(const posenc_view *view);
 
@@ -99,7 +99,7 @@ static inline void *posenc_view_at(const posenc_view *view, int64_t i1, int64_t 
     return (char *)((uintptr_t)view->data + (uintptr_t)offset);
 }
 
-/* The same, where an extent of 1 is shared. */
+/* Address as above in a view whose extents of 1 are shared by all indices. */
 static inline void *posenc_shared_at(const posenc_view *view, int64_t i1, int64_t i2, int64_t i3) {
     return posenc_view_at(view, view->ne[1] == 1 ? 0 : i1, view->ne[2] == 1 ? 0 : i2, view->ne[3] == 1 ? 0 : i3);
 }

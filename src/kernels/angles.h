@@ -20,7 +20,7 @@ typedef struct posenc_turn_column {
     double cos_sin[POSENC_ANCHOR_REACH + 1][2][POSENC_COLUMN];
 } posenc_turn_column;
 
-/* Likewise what a column's pairs grow by over -REACH .. REACH - 1 positions. */
+/* Growth factors of a column's pairs over -REACH .. REACH - 1 positions. */
 typedef struct posenc_growth_column {
     double factor[POSENC_ANCHOR_BLOCK][POSENC_COLUMN];
 } posenc_growth_column;

@@ -28,7 +28,7 @@ static inline float posenc_exp_above(float x, float lowest) {
     return p * posenc_float(posenc_bits(z) << 23); /* 2^n */
 }
 
-/* The same, 0 below ln(FLT_MIN). */
+/* exp(x), 0 below ln(FLT_MIN). */
 static inline float posenc_exp_nonpositive(float x) {
     return posenc_exp_above(x, POSENC_EXP_LOWEST);
 }

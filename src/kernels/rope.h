@@ -12,10 +12,10 @@
  * writes the former, and is not for use in place. The rows are multiplied by the factors first: the inverse has a
  * negative one.
  *
- * With head_factors, head h is multiplied by head_factors[h] before it turns, and every channel by its weight: a norm.
- * The weights, laid out as x is, are multiplied into the rows, so that they cost nothing per head.
+ * With head_factors, head h is multiplied by head_factors[h] before it is rotated, and every channel by its weight: a
+ * norm. The weights, laid out as x is, are multiplied into the rows, so that they cost nothing per head.
  *
- * With y_ahead, what lies so many bytes from each head's output is fetched: it will be written soon. */
+ * With y_ahead, the bytes that far from each head's output are prefetched: they will be written soon. */
 typedef struct posenc_rope_args {
     const void *x;
     void *y;
@@ -28,8 +28,8 @@ typedef struct posenc_rope_args {
     size_t n, n_heads;
 } posenc_rope_args;
 
-/* The same with rows that have a value for each channel, laid out as x is: the first channel of a pair is
- * x0 cos0 - x1 sin0, the second x1 cos1 + x0 sin1. Transposed, with sin0 and sin1 exchanged. */
+/* Rotates as above by rows that have a value for each channel, laid out as x is: the first channel of a pair becomes
+ * x0 cos0 - x1 sin0, the second x1 cos1 + x0 sin1. is_transposed: sin0 and sin1 are exchanged. */
 typedef struct posenc_rope_channels_args {
     posenc_rope_args rope;
     int is_interleaved; /* pairs 2i and 2i + 1; 0: i and i + half */

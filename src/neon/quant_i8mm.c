@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
+/* Attention over quantised rows on ARM CPUs with i8mm; src/scalar/quant.c is the specification. Needs: vec.h. Produces:
+ * pack_quants (the shared body), dot_quants, attend_quants. Used by: neon-i8mm.
+ *
+ * SMMLA adds the products of two rows of eight bytes with two other rows: twice the work of SDOT. The first two rows
+ * are digits of two queries or sums, the other two the numbers that they are multiplied with. Results of the first row
+ * are in the lower half. High digits come first; their sum is shifted before the low digits are added. */
 #include "vec.h"
 
 #define POSENC_OWN_QUANT_PRODUCTS
 #include "simd/quant.c"
 
-/* SMMLA adds the products of two rows of eight bytes with two others: twice the work of SDOT. The first two rows are
- * digits of two queries or sums, the others what these are multiplied with; of the four results those of the first row
- * are in the lower half. First come the high digits; what they give is shifted before the low ones are added. */
 enum { OCTET = 8, OCTETS = POSENC_QUANT_BLOCK / OCTET };
 
 /* Digits of eight numbers of each of two rows: the high ones, then the low ones. n = 256 high + low. */

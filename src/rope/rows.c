@@ -69,7 +69,7 @@ static void make_columns_of_any(const posenc_row_source *source, posenc_row_make
     }
 }
 
-/* The same; int32 are taken where they are. */
+/* Rows of n pairs as above; int32 positions are read in place. */
 static void make_columns(const posenc_row_source *source, posenc_row_maker *maker, int64_t first, int64_t n, int axis,
                          int64_t token, int64_t n_tokens, const posenc_row_target *target) {
     if (source->at->type != POSENC_COORD_I32) {

@@ -70,7 +70,7 @@ static void add_together(block *b, const float *const *ds, int64_t n_k, int64_t 
     add_inner(b->sums + (first - b->first), inner, end - first);
 }
 
-/* The same with keys at k_pos. */
+/* Adds a row of n_k keys at positions k_pos. */
 static void add_row_at(block *b, const float *ds, int64_t n_k, const int32_t *k_pos, int64_t position) {
     for (int64_t j = 0; j < n_k; j++) {
         int64_t o = k_pos[j] - position;

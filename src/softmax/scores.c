@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Checks of softmax's parameters, and the arguments of each row of scores. */
 #include "softmax/scores.h"
 
 #include <float.h>

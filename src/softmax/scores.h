@@ -13,7 +13,7 @@
 /* Everything in params, for scores of the extents of y, which is checked already. */
 posenc_status posenc_check_scores(const posenc_score_params *params, const posenc_view *y);
 
-/* The same beside scores that are read: what params name may lie there too. */
+/* Checks as above beside scores that are only read: inputs of params may overlap them. */
 posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x);
 
 /* Position of query 0 of a sequence, for scores of y's extents; q_pos aside. */

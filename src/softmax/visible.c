@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Trims keys masked by a bias of -inf at either end of a query's visible keys. */
 #include "softmax/visible.h"
 
 #include <string.h>

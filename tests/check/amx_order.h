@@ -11,7 +11,7 @@
  * TDPBSSD from integers. 0: none of what kernels may hand over; 1: some; CHECK_NO_AMX. */
 int check_amx_order(void);
 
-/* The same of these kernels, with so many times 1024 sums of each kind. */
+/* Checks these kernels as above, with `rounds` times 1024 sums of each kind. */
 int check_amx_order_of(const posenc_kernels *kernels, int rounds);
 
 #endif

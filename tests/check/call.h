@@ -97,7 +97,7 @@ operand *call_operand(kernel_call *call, const char *name, operand_role role, el
 /* Elements at, at + step, ... (n of them) belong to lanes 0, 1, ... */
 void operand_row(operand *o, size_t at, size_t n, size_t step);
 
-/* The same in each of n_rows rows, `stride` elements apart, `at` being counted from the row's start. */
+/* Sets the lanes as above in each of n_rows rows, `stride` elements apart. `at` counts from the row's start. */
 void operand_rows(operand *o, size_t n_rows, ptrdiff_t stride, size_t at, size_t n, size_t step);
 
 /* A buffer whose n elements belong to lanes 0, 1, ..., and one of rows of n, `stride` elements apart, each like that;
@@ -106,7 +106,7 @@ int call_row(kernel_call *call, const char *name, operand_role role, element_typ
 int call_rows(kernel_call *call, const char *name, operand_role role, element_type type, size_t n_rows,
               ptrdiff_t stride, size_t n);
 
-/* The same of a storage type, Q8_0 and Q4_0 included; the stride is in elements of the buffer. */
+/* Adds rows of a storage type, Q8_0 and Q4_0 included; the stride is in elements of the buffer. */
 int call_stored_rows(kernel_call *call, const char *name, operand_role role, posenc_dtype type, size_t n_rows,
                      ptrdiff_t stride, size_t n);
 

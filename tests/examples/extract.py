@@ -80,7 +80,7 @@ GIVEN = {
 }
 NO_EXAMPLE = {'posenc.h'}
 
-# The same for the examples of docs/recipes.md.
+# Declarations given to the examples of docs/recipes.md.
 GIVEN_RECIPES = [
     'static const int sections[4] = {16, 24, 24, 0};',
     'enum { n_context = 9 }; static uint16_t k_blocks[9 * 8 * 4 * 17], v_blocks[9 * 8 * 4 * 9]; static float '

@@ -142,7 +142,7 @@ void must(const char *function, posenc_status status);
 void *take(size_t bytes);
 void fresh(void);
 
-/* The same with numbers in them: finite, even over [-limit, limit), or (adversarial) as fill_rows has them. */
+/* Memory with numbers in it: finite, even over [-limit, limit), or (adversarial) as fill_rows has them. */
 float *floats(sweep *s, size_t n, double limit);
 double *doubles(sweep *s, size_t n, double limit);
 int32_t *integers(sweep *s, size_t n, int32_t low, int32_t high);

@@ -237,7 +237,39 @@ def test_draws(arguments, tmp_path):
     assert path.read_bytes().startswith(PNG)
 
 
+def drawn(arguments, monkeypatch):
+    """The figure that the command would save."""
+    figures = []
+    monkeypatch.setattr(command, 'save', lambda figure, path, dpi: figures.append(figure))
+    assert command.main([*arguments, '-o', 'a.png']) == 0
+    return figures[0]
+
+
+def test_a_figure_looks_as_asked(monkeypatch):
+    plain, asked = (drawn(['alibi', '--head', '0,7', *more], monkeypatch) for more in (
+        [], ['--title', 'Slopes', '--cmap', 'cividis', '--size', '7x4', '--font-size', '18', '--own-scale']))
+    assert asked._suptitle.get_text().startswith('Slopes') and tuple(asked.get_size_inches()) == (7, 4)
+    images = [[image for axes in figure.axes for image in axes.images] for figure in (plain, asked)]
+    assert {image.cmap.name for image in images[1]} == {'cividis'}
+    limits = [[image.get_clim() for image in of] for of in images]
+    assert limits[0][0] == limits[0][1] and limits[1][0] != limits[1][1]
+    sizes = [figure.axes[0].title.get_fontsize() for figure in (plain, asked)]
+    assert sizes[1] == 2 * sizes[0]
+
+
+def test_methods_in_one_picture(monkeypatch):
+    figure = drawn(['sinusoidal,rope,alibi', '--similarity', '--length', '40'], monkeypatch)
+    titles = [axes.get_title(loc='left') for axes in figure.axes]
+    assert 'Sinusoidal encoding' in titles and 'Rotary embedding' in titles
+    assert any(title.startswith('ALiBi, head 0') for title in titles)
+
+
 @pytest.mark.parametrize('words, arguments', [
+    ("no colour map 'viridi'; did you mean viridis", ['rope', '--cmap', 'viridi', '-o', 'a.png']),
+    ("as 6x4, not '6'", ['rope', '--size', '6', '-o', 'a.png']),
+    ("as 6x4, not '0x4'", ['rope', '--size', '0x4', '-o', 'a.png']),
+    ("from 4 to 40, not 'big'", ['rope', '--font-size', 'big', '-o', 'a.png']),
+    ("no method 'sine'", ['rope,sine', '-o', 'a.png']),
     ("no method 'sine'", ['sine', '-o', 'a.png']),
     ('ends with .png or .pdf or .svg', ['rope', '-o', 'a.gif']),
     ('not allowed with', ['rope', '--curves', '--similarity', '-o', 'a.png']),

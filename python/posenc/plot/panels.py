@@ -52,6 +52,15 @@ class Curves:
     marks: dict = field(default_factory=dict) #: name to a height that is drawn across
 
 
+@dataclass
+class Look:
+    """How a figure looks, where the reader has wishes of their own."""
+    cmap: str = None            #: matplotlib's name of a colour map, of maps and of curves
+    size: tuple = None          #: width and height of the figure, in inches
+    font_size: float = _STYLE['font.size']
+    own_scale: bool = False     #: each map of a row has colours and a colour bar of its own
+
+
 # ---- Colours ----
 
 
@@ -79,21 +88,21 @@ def _levels(values):
     return levels if 2 <= len(levels) <= _FEW_LEVELS and np.all(levels == np.round(levels)) else None
 
 
-def _colouring(values, cap):
-    """Norm, colour map and the ticks of a colour bar (None: as they come)."""
+def _colouring(values, cap, cmap=None):
+    """Norm, colour map (by name, or None) and the ticks of a colour bar (None: as they come)."""
     levels = _levels(values)
     if levels is None:
         norm, colours = _norm(values, cap)
-        return norm, colours.with_extremes(bad=_MASKED), None
-    colours = colors.ListedColormap(colormaps['viridis'](np.linspace(0.08, 0.92, len(levels))))
+        return norm, (colormaps[cmap] if cmap else colours).with_extremes(bad=_MASKED), None
+    colours = colors.ListedColormap(colormaps[cmap or 'viridis'](np.linspace(0.08, 0.92, len(levels))))
     middles = (levels[1:] + levels[:-1]) / 2
     borders = [levels[0] - 0.5, *middles, levels[-1] + 0.5]
     return colors.BoundaryNorm(borders, len(levels)), colours.with_extremes(bad=_MASKED), levels
 
 
-def line_colour(i, n):
+def line_colour(i, n, cmap=None):
     """Colour of line i of n. The end of the scale is too pale for a line."""
-    return colormaps['viridis'](0.9 * i / (n - 1) if n > 1 else 0.3)
+    return colormaps[cmap or 'viridis'](0.9 * i / (n - 1) if n > 1 else 0.3)
 
 
 # ---- One panel ----
@@ -117,14 +126,14 @@ def _draw_map(axes, panel, norm, colours):
     return image
 
 
-def _draw_curves(axes, panel):
+def _draw_curves(axes, panel, cmap):
     for i, (name, values) in enumerate(panel.lines.items()):
-        axes.plot(panel.x, values, label=name, color=line_colour(i, len(panel.lines)))
+        axes.plot(panel.x, values, label=name, color=line_colour(i, len(panel.lines), cmap))
     if panel.beyond is not None:
         axes.axvspan(panel.beyond, panel.x[-1], color='0.93', zorder=0)
     for name, height in panel.marks.items():
         axes.axhline(height, color='0.45', linewidth=0.8, linestyle='--')
-        axes.annotate(name, (0.99, height), xycoords=('axes fraction', 'data'), ha='right', va='bottom', fontsize=8,
+        axes.annotate(name, (0.99, height), xycoords=('axes fraction', 'data'), ha='right', va='bottom', fontsize='small',
                       color='0.35')
     axes.set(xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title, xscale=panel.x_scale, yscale=panel.y_scale,
              xlim=(panel.x[0], panel.x[-1]))
@@ -133,7 +142,7 @@ def _draw_curves(axes, panel):
 
 
 def _name_lines(axes):
-    axes.legend(fontsize=8, frameon=False, loc='center left', bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
+    axes.legend(fontsize='small', frameon=False, loc='center left', bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
 
 
 # ---- Figures ----
@@ -162,36 +171,49 @@ def _size(rows, n):
     return {1: (6.8, 3.7), 2: (4.4, 3.4)}.get(n, (3.4, 2.7))
 
 
-def _draw_row(figure, axes, row):
-    if isinstance(row.panels[0], Curves):
-        for one, panel in zip(axes, row.panels):
-            _draw_curves(one, panel)
-        for one, panel, following in zip(axes, row.panels, [*row.panels[1:], None]):
-            if len(panel.lines) > 1 and (following is None or [*following.lines] != [*panel.lines]):
-                _name_lines(one)
-        return
-    norm, colours, ticks = _colouring(np.concatenate([panel.values.ravel() for panel in row.panels]), row.cap)
-    for one, panel in zip(axes, row.panels):
+def _draw_maps(figure, axes, panels, row, cmap):
+    """Maps with their colours, and one colour bar, in common."""
+    norm, colours, ticks = _colouring(np.concatenate([panel.values.ravel() for panel in panels]), row.cap, cmap)
+    for one, panel in zip(axes, panels):
         image = _draw_map(one, panel, norm, colours)
     extend = 'neither' if row.cap is None else 'max'
     bar = figure.colorbar(image, ax=list(axes), label=row.unit, ticks=ticks, extend=extend, pad=0.02, fraction=0.06)
     bar.outline.set_linewidth(0.5)
 
 
-def draw(title, rows, subtitle=''):
+def _draw_row(figure, axes, row, look):
+    if isinstance(row.panels[0], Curves):
+        for one, panel in zip(axes, row.panels):
+            _draw_curves(one, panel, look.cmap)
+        for one, panel, following in zip(axes, row.panels, [*row.panels[1:], None]):
+            if len(panel.lines) > 1 and (following is None or [*following.lines] != [*panel.lines]):
+                _name_lines(one)
+        return
+    groups = [[i] for i in range(len(row.panels))] if look.own_scale else [range(len(row.panels))]
+    for group in groups:
+        _draw_maps(figure, [axes[i] for i in group], [row.panels[i] for i in group], row, look.cmap)
+
+
+def _style(look):
+    """Sizes of text in proportion."""
+    factor = look.font_size / _STYLE['font.size']
+    return {**_STYLE, **{name: factor * _STYLE[name] for name in ('font.size', 'axes.titlesize', 'figure.titlesize')}}
+
+
+def draw(title, rows, subtitle='', look=Look()):
     """A figure of rows of panels."""
     n_rows, n_columns = _grid(rows)
     width, height = _size(rows, n_columns)
-    with rc_context(_STYLE):
-        figure = Figure((0.9 + n_columns * width, 0.7 + n_rows * (height + 0.35)), layout='constrained')
+    with rc_context(_style(look)):
+        figure = Figure(look.size or (0.9 + n_columns * width, 0.7 + n_rows * (height + 0.35)), layout='constrained')
         FigureCanvasAgg(figure)
         heading = f'{title}\n' if subtitle else title
         figure.suptitle(heading, x=0.01, ha='left', weight='bold')
         if subtitle:
-            figure.text(0.01, 1 - 0.36 / figure.get_figheight(), subtitle, va='center', color='0.35')
+            figure.text(0.01, 1 - 0.04 * look.font_size / figure.get_figheight(), subtitle, va='center', color='0.35')
         grid = figure.subplots(n_rows, n_columns, squeeze=False)
         for axes, row in zip(grid if n_rows == len(rows) else grid.T, rows):
-            _draw_row(figure, axes[:len(row.panels)], row)
+            _draw_row(figure, axes[:len(row.panels)], row, look)
             for unused in axes[len(row.panels):]:
                 unused.set_axis_off()
     return figure

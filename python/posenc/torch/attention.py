@@ -8,7 +8,9 @@ import posenc
 from . import ops
 
 
-_FEW_PRODUCTS = 1 << 18  # of numbers, in a call that is done before a second thread has begun
+# Most products of a call that one thread finishes sooner: beginning a second thread with its scratch takes 0.3 ms. One query
+# of 32 heads over 512 keys took one thread 0.3 ms, and two 0.45 ms.
+_FEW_PRODUCTS = 1 << 22
 
 
 def _threads(q, k):
