@@ -129,8 +129,8 @@ static void add_pages(cache *c, const cache_shape *s) {
 enum { N_ROWS = 1021, FIRST_VALUE = 17 };
 
 static void fill_blocks(unsigned char *rows, size_t bytes, posenc_dtype type) {
-    size_t size = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
-    uint16_t scale = type == POSENC_Q8_0 ? 0x2000 : 0x3000; /* 2^-7, 2^-3 */
+    size_t size = (size_t)posenc_block_bytes(type);
+    uint16_t scale = size > POSENC_QUANT_BLOCK ? 0x2000 : 0x3000; /* 2^-7, 2^-3 */
     for (size_t i = 0; i < bytes; i++)
         rows[i] = (unsigned char)(i * 2654435761u >> 13);
     for (size_t i = 0; i + size <= bytes; i += size)
@@ -142,7 +142,7 @@ static void *new_rows(posenc_dtype type, int64_t dim) {
     void *rows = malloc(bytes);
     if (rows == NULL)
         bench_check(POSENC_ERR_MEMORY);
-    if (type == POSENC_Q8_0 || type == POSENC_Q4_0)
+    if (posenc_has_blocks(type))
         fill_blocks(rows, bytes, type);
     else
         bench_random(rows, type, (size_t)(dim * N_ROWS), 1.0f);

@@ -19,18 +19,11 @@ posenc_isa_tier bench_tier(int i) {
 }
 
 const bench_limits *bench_limits_of(posenc_isa_tier tier) {
-    switch (tier) {
-#ifdef POSENC_HAVE_AVX2
-    case POSENC_ISA_AVX2: return &bench_limits_avx2;
-#endif
-#ifdef POSENC_HAVE_AVX512
-    case POSENC_ISA_AVX512: return &bench_limits_avx512;
-#endif
-#ifdef POSENC_HAVE_NEON
-    case POSENC_ISA_NEON: return &bench_limits_neon;
-#endif
-    default: return &bench_limits_scalar;
-    }
+    static const bench_limits *const limits[POSENC_ISA_COUNT] = {
+#define TIER(name, NAME, ...) [POSENC_ISA_##NAME] = POSENC_IF_BUILT(POSENC_HAVE_##name, &bench_limits_##name),
+#include "tiers.def"
+    };
+    return limits[tier] != NULL ? limits[tier] : &bench_limits_scalar;
 }
 
 bench_job *bench_open(const bench_race *race, const void *shape, posenc_isa_tier tier) {
@@ -102,10 +95,11 @@ void bench_random_view(const posenc_view *v, float bound) {
 }
 
 const char *bench_type_name(posenc_dtype x_type, posenc_dtype y_type) {
-    static const char *const names[3][5] = {
-        [POSENC_F32] = {"f32", "f32_f16", "f32_bf16", "f32_q8_0", "f32_q4_0"},
-        [POSENC_F16] = {"f16_f32", "f16", "f16_bf16", "f16_q8_0", "f16_q4_0"},
-        [POSENC_BF16] = {"bf16_f32", "bf16_f16", "bf16", "bf16_q8_0", "bf16_q4_0"},
-    };
-    return names[x_type][y_type];
+#define NAME(type, name, ...) #name,
+    static const char *const names[] = {POSENC_EACH_TYPE(NAME)};
+#undef NAME
+    static char pairs[POSENC_FLOAT_TYPES][POSENC_TYPES][16];
+    snprintf(pairs[x_type][y_type], sizeof pairs[x_type][y_type], x_type == y_type ? "%s" : "%s_%s", names[x_type],
+             names[y_type]);
+    return pairs[x_type][y_type];
 }

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/formats.h"
+
 enum {
     BLOCK = POSENC_QUANT_BLOCK,
     MOST_DIM = 128,
@@ -42,7 +44,7 @@ static posenc_view draw_cache(unsigned char *memory, posenc_dtype type, int64_t 
 
 /* Values of float types too. */
 static posenc_view draw_values(unsigned char *memory, posenc_dtype type, int64_t dim, int64_t n_k) {
-    if (type == POSENC_Q8_0 || type == POSENC_Q4_0)
+    if (truth_is_blocks(type))
         return draw_cache(memory, type, dim, n_k, 1.0);
     size_t size = type == POSENC_F32 ? sizeof(float) : sizeof(uint16_t);
     for (int64_t c = 0; c < dim * KV_HEADS * n_k; c++)
@@ -59,7 +61,7 @@ static truth_ways call;
 
 /* Every type of values with both of keys, in turns. */
 static posenc_dtype k_type_of(int round) {
-    return round % 2 ? POSENC_Q4_0 : POSENC_Q8_0;
+    return (posenc_dtype)(POSENC_FLOAT_TYPES + round % (POSENC_TYPES - POSENC_FLOAT_TYPES));
 }
 
 static posenc_dtype v_type_of(int round) {
@@ -163,12 +165,21 @@ static truth_ways call_on_scales(float *memory) {
     return scales;
 }
 
-/* A channel is wrong by up to an eighth of its mean scale, of Q4_0 1/127, and by what the logits lose. */
+/* A channel's error by its mean scale, and what the logits lose. */
+static double mean_scale_share(posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return 1.0 / 8 + 0.01;
+    case POSENC_Q4_0: return 1.0 / 127 + 0.001;
+    }
+    return 0.0;
+}
+
 static void check_mean_scales(double *worst, long long *n) {
     static float memory[MOST_KEYS * KV_HEADS * MOST_DIM];
     truth_ways scales = call_on_scales(memory);
     int64_t dim = call.args.v.ne[0];
-    double share = call.args.v.dtype == POSENC_Q8_0 ? 1.0 / 8 + 0.01 : 1.0 / 127 + 0.001;
+    double share = mean_scale_share(call.args.v.dtype);
     for (int64_t i = 0; i < call.args.q.ne[2]; i++)
         for (int64_t h = 0; h < HEADS; h++) {
             double row[MOST_DIM], mean[MOST_DIM];

@@ -11,7 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const posenc_dtype block_types[] = {POSENC_Q8_0, POSENC_Q4_0};
+#include "kernels/formats.h"
+
+#define TYPE(type, ...) type,
+static const posenc_dtype block_types[] = {POSENC_EACH_FORMAT(TYPE)};
 
 /* ---- Blocks, by the conversion of values ---- */
 
@@ -32,7 +35,7 @@ static void convert(const void *x, posenc_dtype x_type, posenc_dtype type, void 
 
 /* Checks the header's bound for values that are read. */
 static void check_error(const float *x, const unsigned char *row, int64_t i, posenc_dtype type) {
-    double largest = 0.0, most = type == POSENC_Q8_0 ? 127.0 : 8.0, got = truth_read_block(row, i, type);
+    double largest = 0.0, most = truth_block_most(type), got = truth_read_block(row, i, type);
     for (int64_t k = i / TRUTH_BLOCK * TRUTH_BLOCK; k < (i / TRUTH_BLOCK + 1) * TRUTH_BLOCK; k++) {
         if (isnan(x[k]) || isinf(x[k])) {
             assert_true(isnan(got));
@@ -42,8 +45,8 @@ static void check_error(const float *x, const unsigned char *row, int64_t i, pos
     }
     double scale = largest / most, rounding = fmax(0x1p-11 * scale, 0x1p-25);
     if (scale < 65504.0)
-        truth_close(got, (double)x[i], (type == POSENC_Q8_0 ? 0.5001 : 1.0001) * scale + most * rounding,
-                    "channel %lld", (long long)i);
+        truth_close(got, (double)x[i], (most == 127.0 ? 0.5001 : 1.0001) * scale + most * rounding, "channel %lld",
+                    (long long)i);
 }
 
 /* The values, narrowed to a type that they may come in, give the bytes of the statement. */
@@ -321,12 +324,22 @@ typedef struct read_heads {
     truth_tensor numbers;
 } read_heads;
 
+/* A byte of small integers. */
+static unsigned char small_integers(posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return (unsigned char)truth_below(90);
+    case POSENC_Q4_0: return (unsigned char)(0x66 + truth_below(5));
+    }
+    return 0;
+}
+
 /* Half of the blocks are not what quantising writes: their integers are smaller than they might be. */
 static void shrink_integers(unsigned char *row, posenc_dtype type, int64_t head_dim) {
     int64_t bytes = (int64_t)truth_block_bytes(type);
     for (int64_t block = 0; block < head_dim / TRUTH_BLOCK; block++)
         for (int64_t i = 2, is_small = truth_below(2); i < bytes && is_small; i++)
-            row[block * bytes + i] = (unsigned char)(type == POSENC_Q8_0 ? truth_below(90) : 0x66 + truth_below(5));
+            row[block * bytes + i] = small_integers(type);
 }
 
 static void draw_heads(read_heads *r, posenc_dtype type, int64_t head_dim, int64_t n_heads, int64_t n_tokens) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/formats.h"
+
 enum { MOST_Q = 70, MOST_K = 1300, HEADS = 2, BATCH = 2, DIM = 32 };
 
 static int32_t parents[BATCH * POSENC_MAX_TREE], query_positions[MOST_Q], key_positions[MOST_K], ends[BATCH];
@@ -130,10 +132,10 @@ static void fill_keys(posenc_dtype type, int64_t n) {
     for (size_t i = 0; i < sizeof keys; i++)
         keys[i] = (char)truth_below(256);
     uint16_t *halves = (uint16_t *)(void *)keys;
-    for (int64_t i = 0; i < n && type != POSENC_Q8_0; i++)
+    for (int64_t i = 0; i < n && !posenc_has_blocks(type); i++)
         halves[i] &= 0xbfff;
-    for (int64_t i = 0; i < n / POSENC_QUANT_BLOCK && type == POSENC_Q8_0; i++)
-        halves[i * POSENC_Q8_BYTES / 2] = (uint16_t)(0x2000 + truth_below(512));
+    for (int64_t i = 0; i < n / POSENC_QUANT_BLOCK && posenc_has_blocks(type); i++)
+        halves[i * posenc_block_bytes(type) / 2] = (uint16_t)(0x2000 + truth_below(512));
 }
 
 static void compare_attention(tree_call *c, posenc_dtype type, posenc_attention_math math) {

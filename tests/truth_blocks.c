@@ -7,7 +7,14 @@
 #include "truth_half.h"
 
 size_t truth_block_bytes(posenc_dtype type) {
-    return type == POSENC_Q8_0 ? 2 + TRUTH_BLOCK : 2 + TRUTH_BLOCK / 2;
+    switch (type) {
+    case POSENC_F32:
+    case POSENC_F16:
+    case POSENC_BF16: break;
+    case POSENC_Q8_0: return 2 + TRUTH_BLOCK;
+    case POSENC_Q4_0: return 2 + TRUTH_BLOCK / 2;
+    }
+    return 0;
 }
 
 /* The first of those of largest size, and whether all are finite. */
@@ -29,23 +36,70 @@ static int nearest(float product) {
     return (int)(product < 0.0f ? -size : size);
 }
 
+double truth_block_most(posenc_dtype type) {
+    switch (type) {
+    case POSENC_F32:
+    case POSENC_F16:
+    case POSENC_BF16: break;
+    case POSENC_Q8_0: return 127.0;
+    case POSENC_Q4_0: return 8.0;
+    }
+    return 0.0;
+}
+
+static float scale_of(float largest, posenc_dtype type) {
+    switch (type) {
+    case POSENC_F32:
+    case POSENC_F16:
+    case POSENC_BF16: break;
+    case POSENC_Q8_0: return (float)fabs((double)largest) / 127.0f;
+    case POSENC_Q4_0: return largest / -8.0f;
+    }
+    return 0.0f;
+}
+
+/* The integer as it is stored. */
+static int number_of(float product, posenc_dtype type) {
+    float raised = product + 8.5f;
+    int number = (int)floor((double)raised);
+    switch (type) {
+    case POSENC_F32:
+    case POSENC_F16:
+    case POSENC_BF16: break;
+    case POSENC_Q8_0: return nearest(product);
+    case POSENC_Q4_0: return number < 15 ? number : 15;
+    }
+    return 0;
+}
+
+static void write_numbers(const int *numbers, posenc_dtype type, unsigned char *y) {
+    switch (type) {
+    case POSENC_F32:
+    case POSENC_F16:
+    case POSENC_BF16: break;
+    case POSENC_Q8_0:
+        for (int i = 0; i < TRUTH_BLOCK; i++)
+            y[i] = (unsigned char)numbers[i];
+        break;
+    case POSENC_Q4_0:
+        for (int i = 0; i < TRUTH_BLOCK / 2; i++)
+            y[i] = (unsigned char)(numbers[i] + 16 * numbers[i + TRUTH_BLOCK / 2]);
+        break;
+    }
+}
+
 static void quantise_block(const float *x, posenc_dtype type, unsigned char *y) {
     int is_finite, numbers[TRUTH_BLOCK];
     float largest = first_largest(x, &is_finite), scale, reciprocal;
-    scale = type == POSENC_Q8_0 ? (float)fabs((double)largest) / 127.0f : largest / -8.0f;
+    scale = scale_of(largest, type);
     reciprocal = fabs((double)scale) > 0x1p-128 ? 1.0f / scale : 0.0f;
     uint16_t half = is_finite ? truth_narrow(scale, POSENC_F16) : 0x7e00;
     for (int i = 0; i < TRUTH_BLOCK; i++) {
         float product = is_finite ? x[i] * reciprocal : 0.0f;
-        float raised = product + 8.5f;
-        int number = (int)floor((double)raised);
-        numbers[i] = type == POSENC_Q8_0 ? nearest(product) : number < 15 ? number : 15;
+        numbers[i] = number_of(product, type);
     }
     memcpy(y, &half, sizeof half);
-    for (int i = 0; i < TRUTH_BLOCK && type == POSENC_Q8_0; i++)
-        y[2 + i] = (unsigned char)numbers[i];
-    for (int i = 0; i < TRUTH_BLOCK / 2 && type == POSENC_Q4_0; i++)
-        y[2 + i] = (unsigned char)(numbers[i] + 16 * numbers[i + TRUTH_BLOCK / 2]);
+    write_numbers(numbers, type, y + sizeof half);
 }
 
 void truth_quantise(const float *x, int64_t n, posenc_dtype type, void *y) {
@@ -53,15 +107,27 @@ void truth_quantise(const float *x, int64_t n, posenc_dtype type, void *y) {
         quantise_block(x + b * TRUTH_BLOCK, type, (unsigned char *)y + (size_t)b * truth_block_bytes(type));
 }
 
-double truth_read_block(const void *row, int64_t i, posenc_dtype type) {
-    const unsigned char *block = (const unsigned char *)row + (size_t)(i / TRUTH_BLOCK) * truth_block_bytes(type);
+static const unsigned char *block_of(const void *row, int64_t i, posenc_dtype type) {
+    return (const unsigned char *)row + (size_t)(i / TRUTH_BLOCK) * truth_block_bytes(type);
+}
+
+int truth_block_number(const void *row, int64_t i, posenc_dtype type) {
+    const unsigned char *numbers = block_of(row, i, type) + 2;
     int64_t at = i % TRUTH_BLOCK, half = TRUTH_BLOCK / 2;
+    switch (type) {
+    case POSENC_F32:
+    case POSENC_F16:
+    case POSENC_BF16: break;
+    case POSENC_Q8_0: return numbers[at] < 128 ? numbers[at] : numbers[at] - 256;
+    case POSENC_Q4_0: return (at < half ? numbers[at] % 16 : numbers[at - half] / 16) - 8;
+    }
+    return 0;
+}
+
+double truth_read_block(const void *row, int64_t i, posenc_dtype type) {
     uint16_t bits;
-    memcpy(&bits, block, sizeof bits);
-    double scale = (double)truth_widen(bits, POSENC_F16);
-    if (type == POSENC_Q8_0)
-        return scale * (block[2 + at] < 128 ? block[2 + at] : block[2 + at] - 256);
-    return scale * ((at < half ? block[2 + at] % 16 : block[2 + at - half] / 16) - 8);
+    memcpy(&bits, block_of(row, i, type), sizeof bits);
+    return (double)truth_widen(bits, POSENC_F16) * truth_block_number(row, i, type);
 }
 
 void truth_transform(float *x, int64_t n, int64_t size) {

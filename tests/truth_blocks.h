@@ -8,12 +8,18 @@
 
 enum { TRUTH_BLOCK = 32 };
 
+/* Bytes of a block; 0 for a type without blocks. */
+size_t truth_block_bytes(posenc_dtype type);
+
 static inline int truth_is_blocks(posenc_dtype type) {
-    return type == POSENC_Q8_0 || type == POSENC_Q4_0;
+    return truth_block_bytes(type) != 0;
 }
 
-/* Bytes of a block. */
-size_t truth_block_bytes(posenc_dtype type);
+/* Size of its largest integer. */
+double truth_block_most(posenc_dtype type);
+
+/* Integer of channel i of a row of blocks. */
+int truth_block_number(const void *row, int64_t i, posenc_dtype type);
 
 /* n channels, a multiple of the block's, into blocks at y. */
 void truth_quantise(const float *x, int64_t n, posenc_dtype type, void *y);

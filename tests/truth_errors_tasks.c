@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "kernels/formats.h"
+
 /* ---- Apply ---- */
 
 void test_rope_apply(void **state) {
@@ -395,8 +397,8 @@ static void refuse_read_blocks(posenc_dtype type) {
     bad = good;
     bad.y.data = shifted(good.x.data, 2);
     refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
-    bad.y =
-        posenc_view_dense(in, type == POSENC_Q8_0 ? POSENC_Q4_0 : POSENC_Q8_0, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1);
+    posenc_dtype other = (posenc_dtype)((int)type == POSENC_FLOAT_TYPES ? type + 1 : POSENC_FLOAT_TYPES);
+    bad.y = posenc_view_dense(in, other, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1);
     refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
     bad.y = posenc_view_dense(in, POSENC_F32, BLOCK_DIM, BLOCK_HEADS, BLOCK_TOKENS, 1);
     refuse_tasks_of(made, &bad, POSENC_ERR_OVERLAP);
@@ -462,7 +464,7 @@ static void refuse_large_heads(posenc_dtype type, int64_t hadamard) {
 
 void test_blocks(void **state) {
     (void)state;
-    for (int type = POSENC_Q8_0; type <= POSENC_Q4_0; type++) {
+    for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++) {
         refuse_blocks((posenc_dtype)type);
         refuse_read_blocks((posenc_dtype)type);
         refuse_dequantise((posenc_dtype)type);

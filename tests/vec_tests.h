@@ -10,7 +10,8 @@ typedef struct vec_tests {
     size_t n;
 } vec_tests;
 
-extern const vec_tests vec_tests_avx2, vec_tests_avx512, vec_tests_neon;
-extern const vec_tests vec_tests_avx2_vnni, vec_tests_avx512_vnni, vec_tests_neon_dotprod, vec_tests_neon_i8mm;
+#define TIER(name, ...) extern const vec_tests vec_tests_##name;
+#define FEATURE(tier, name, ...) extern const vec_tests vec_tests_##tier##_##name;
+#include "tiers.def"
 
 #endif

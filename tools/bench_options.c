@@ -8,6 +8,7 @@
 #include "options.h"
 #include "shape.h"
 #include "tiers.h"
+#include "core/features.h"
 
 static const char help[] =
     "Usage: posenc bench [OPTION...]\n"
@@ -77,7 +78,7 @@ static unsigned tiers_of(char *const *argv, const char *list) {
         snprintf(name, sizeof name, "%.*s", (int)strcspn(rest, ","), rest);
         posenc_isa_tier tier = posenc_tier_named(name);
         if (tier == POSENC_ISA_COUNT)
-            usage_error(argv, "there is no tier '%s'; the tiers are scalar, avx2, avx512 and neon", name);
+            usage_error(argv, "there is no tier '%s'; the tiers are %s", name, posenc_tier_names);
         if (tier_absence(tier) != NULL)
             usage_error(argv, "%s cannot run here: %s", name, tier_absence(tier));
         tiers |= 1u << tier;

@@ -26,7 +26,10 @@ static const char help[] =
     "  bench    check and time the positional work of one attention layer\n"
     "\n"
     "'posenc help COMMAND' tells a command's options, 'posenc --version' the version. POSENC_ISA in the\n"
-    "environment (scalar, avx2, avx512, neon) forces a tier.\n"
+    "environment forces a tier: scalar"
+#define TIER(name, ...) ", " #name
+#include "tiers.def"
+    ".\n"
     "\n"
     "Exit status: 0 all is well, 1 a check has failed, 2 the arguments are wrong, memory runs out, or the\n"
     "output cannot be written.\n";

@@ -5,16 +5,16 @@
 
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86-64"
-enum { HAS_AVX = 1, HAS_NEON = 0 };
+enum { HAS_x86_64 = 1, HAS_aarch64 = 0 };
 #elif defined(__aarch64__)
 #define ARCHITECTURE "AArch64"
-enum { HAS_AVX = 0, HAS_NEON = 1 };
+enum { HAS_x86_64 = 0, HAS_aarch64 = 1 };
 #elif defined(__arm__)
 #define ARCHITECTURE "32-bit Arm"
-enum { HAS_AVX = 0, HAS_NEON = 0 };
+enum { HAS_x86_64 = 0, HAS_aarch64 = 0 };
 #else
 #define ARCHITECTURE "another architecture"
-enum { HAS_AVX = 0, HAS_NEON = 0 };
+enum { HAS_x86_64 = 0, HAS_aarch64 = 0 };
 #endif
 
 const char *architecture_name(void) {
@@ -22,12 +22,12 @@ const char *architecture_name(void) {
 }
 
 static int belongs_here(posenc_isa_tier tier) {
-    switch (tier) {
-    case POSENC_ISA_AVX2:
-    case POSENC_ISA_AVX512: return HAS_AVX;
-    case POSENC_ISA_NEON: return HAS_NEON;
-    default: return 1;
-    }
+    static const int here[POSENC_ISA_COUNT] = {
+        [POSENC_ISA_SCALAR] = 1,
+#define TIER(name, NAME, architecture, ...) [POSENC_ISA_##NAME] = HAS_##architecture,
+#include "tiers.def"
+    };
+    return here[tier];
 }
 
 const char *tier_absence(posenc_isa_tier tier) {

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "peers/worker.h"
+#include "kernels/formats.h"
 
 typedef struct ggml_job {
     bench_job base;
@@ -42,8 +43,9 @@ static enum ggml_type ggml_type_of(posenc_dtype type) {
     case POSENC_BF16: return GGML_TYPE_BF16;
     case POSENC_Q8_0: return GGML_TYPE_Q8_0;
     case POSENC_Q4_0: return GGML_TYPE_Q4_0;
-    default: return GGML_TYPE_F32;
+    case POSENC_F32: break;
     }
+    return GGML_TYPE_F32;
 }
 
 static struct ggml_tensor *positions_of(const work *w) {
@@ -279,7 +281,7 @@ static const char *why_not(const work *w) {
         return "has none in bf16";
     if (w->page > 0)
         return "has no pages";
-    if (by_graph && (w->type == POSENC_Q8_0 || w->type == POSENC_Q4_0))
+    if (by_graph && posenc_has_blocks(w->type))
         return "cannot store blocks transposed";
     return w->threads > 1 ? "is timed with one thread" : NULL;
 }

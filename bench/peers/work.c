@@ -8,6 +8,8 @@
 
 #include <posenc/rope.h>
 
+#include "kernels/formats.h"
+
 static const struct {
     const char *name;
     size_t offset;
@@ -29,22 +31,20 @@ static const struct {
 static const struct {
     const char *name;
     int64_t value;
-} words[] = {
-    {"half", POSENC_ROPE_HALF},
-    {"interleaved", POSENC_ROPE_INTERLEAVED},
-    {"t", CACHE_T},
-    {"h", CACHE_H},
-    {"hot", CACHE_HOT},
-    {"hot_huge", CACHE_HOT_HUGE},
-    {"memory", CACHE_MEMORY},
-    {"memory_huge", CACHE_MEMORY_HUGE},
-    {"int16", POSENC_MATH_INT16},
-    {"q8_0", POSENC_Q8_0},
-    {"made", 0},
-    {"ready", 1},
-    {"f32", POSENC_F32},
-    {"f16", POSENC_F16},
-    {"bf16", POSENC_BF16},
+} words[] = {{"half", POSENC_ROPE_HALF},
+             {"interleaved", POSENC_ROPE_INTERLEAVED},
+             {"t", CACHE_T},
+             {"h", CACHE_H},
+             {"hot", CACHE_HOT},
+             {"hot_huge", CACHE_HOT_HUGE},
+             {"memory", CACHE_MEMORY},
+             {"memory_huge", CACHE_MEMORY_HUGE},
+             {"int16", POSENC_MATH_INT16},
+             {"made", 0},
+             {"ready", 1},
+#define WORD(type, name, ...) {#name, type},
+             POSENC_EACH_TYPE(WORD)
+#undef WORD
 };
 
 static int parse_value(const char *text, int64_t *value) {

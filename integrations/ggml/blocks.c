@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops.h"
 #include "random.h"
 
 enum { BLOCK = 32, DIM = 1024, TOKENS = 64, N = DIM * TOKENS, BLOCKS = N / BLOCK, ROUNDS = 1000000 / BLOCKS + 1 };
@@ -60,8 +61,9 @@ static void quantise(const posenc_rope *rope, posenc_dtype type) {
                 POSENC_OK);
 }
 
-static int64_t n_different(const posenc_rope *rope, posenc_dtype type, enum ggml_type ggml_type) {
-    size_t bytes = ggml_quantize_chunk(ggml_type, values, theirs, 0, TOKENS, DIM, NULL), block = bytes / BLOCKS;
+static int64_t n_different(const posenc_rope *rope, posenc_dtype type) {
+    size_t bytes = ggml_quantize_chunk(ggml_type_of(type), values, theirs, 0, TOKENS, DIM, NULL),
+           block = bytes / BLOCKS;
     int64_t n = 0;
     quantise(rope, type);
     for (size_t b = 0; b < BLOCKS; b++)
@@ -83,16 +85,18 @@ int main(void) {
     int64_t n_wrong = 0;
     for (int kind = 0; kind < 2; kind++) {
         random_state state = {(uint64_t)kind + 1};
-        int64_t different[2] = {0, 0};
+        int64_t different[POSENC_TYPES] = {0};
         for (int round = 0; round < ROUNDS; round++) {
             for (int b = 0; b < BLOCKS; b++)
                 kinds[kind].set(values + b * BLOCK, &state);
-            different[0] += n_different(rope, POSENC_Q8_0, GGML_TYPE_Q8_0);
-            different[1] += n_different(rope, POSENC_Q4_0, GGML_TYPE_Q4_0);
+            for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++)
+                different[type] += n_different(rope, (posenc_dtype)type);
         }
-        printf("%d %s blocks: %lld of Q8_0 and %lld of Q4_0 are not ggml's\n", ROUNDS * BLOCKS, kinds[kind].name,
-               (long long)different[0], (long long)different[1]);
-        n_wrong += different[0] + different[1];
+        for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++) {
+            printf("%d %s blocks: %lld of %s are not ggml's\n", ROUNDS * BLOCKS, kinds[kind].name,
+                   (long long)different[type], ggml_type_name(ggml_type_of((posenc_dtype)type)));
+            n_wrong += different[type];
+        }
     }
     posenc_rope_free(rope);
     return n_wrong > 0;

@@ -26,14 +26,7 @@ typedef struct flash_job {
 /* ---- Which nodes ---- */
 
 static bool is_key_type(enum ggml_type type) {
-    switch (type) {
-    case GGML_TYPE_F32:
-    case GGML_TYPE_F16:
-    case GGML_TYPE_BF16:
-    case GGML_TYPE_Q8_0:
-    case GGML_TYPE_Q4_0: return true;
-    default: return false;
-    }
+    return stored_type(type) < POSENC_TYPES;
 }
 
 /* ggml gives queries, keys and values as [dim, n_tokens, n_heads, n_batch], and writes [dim, n_heads, n_tokens,

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "kernels/formats.h"
+
 /* Ropes that a backend keeps, and the most pairs that one of them may have. */
 #define MAX_ROPES 16
 #define MAX_ROPE_PAIRS 512
@@ -115,14 +117,28 @@ static inline bool is_f32_or_f16(const struct ggml_tensor *tensor) {
     return tensor->type == GGML_TYPE_F32 || tensor->type == GGML_TYPE_F16;
 }
 
-static inline posenc_dtype dtype_of(const struct ggml_tensor *tensor) {
-    switch (tensor->type) {
-    case GGML_TYPE_F16: return POSENC_F16;
-    case GGML_TYPE_BF16: return POSENC_BF16;
-    case GGML_TYPE_Q8_0: return POSENC_Q8_0;
-    case GGML_TYPE_Q4_0: return POSENC_Q4_0;
-    default: return POSENC_F32;
+static inline enum ggml_type ggml_type_of(posenc_dtype type) {
+    switch (type) {
+    case POSENC_F32: break;
+    case POSENC_F16: return GGML_TYPE_F16;
+    case POSENC_BF16: return GGML_TYPE_BF16;
+    case POSENC_Q8_0: return GGML_TYPE_Q8_0;
+    case POSENC_Q4_0: return GGML_TYPE_Q4_0;
     }
+    return GGML_TYPE_F32;
+}
+
+/* POSENC_TYPES for a type that posenc lacks. */
+static inline int stored_type(enum ggml_type type) {
+    int found = 0;
+    while (found < POSENC_TYPES && ggml_type_of((posenc_dtype)found) != type)
+        found++;
+    return found;
+}
+
+static inline posenc_dtype dtype_of(const struct ggml_tensor *tensor) {
+    int type = stored_type(tensor->type);
+    return type < POSENC_TYPES ? (posenc_dtype)type : POSENC_F32;
 }
 
 static inline posenc_view view_of(const struct ggml_tensor *tensor) {

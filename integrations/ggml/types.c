@@ -16,10 +16,6 @@ enum { DIM = 128, V_DIM = 64, HEADS = 8, KV_HEADS = 2 };
 #define FLOAT_BOUND 1e-12
 #define INTEGER_BOUND 1e-9
 
-static const enum ggml_type types[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_BF16, GGML_TYPE_Q8_0, GGML_TYPE_Q4_0};
-
-enum { N_TYPES = sizeof types / sizeof types[0] };
-
 /* Enough queries for a unit, and enough keys for threads to share those of one query. */
 static const struct { int64_t n_q, n_k; } shapes[] = {{40, 600}, {1, 9000}};
 
@@ -85,9 +81,9 @@ int main(void) {
     int n_wrong = 0;
     ggml_backend_load_all();
     for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++)
-        for (int k = 0; k < N_TYPES; k++)
-            for (int v = 0; v < N_TYPES; v++)
-                n_wrong +=
-                    !passes(shapes[shape].n_q, shapes[shape].n_k, types[k], types[v], has_integers(shapes[shape].n_q));
+        for (int k = 0; k < POSENC_TYPES; k++)
+            for (int v = 0; v < POSENC_TYPES; v++)
+                n_wrong += !passes(shapes[shape].n_q, shapes[shape].n_k, ggml_type_of((posenc_dtype)k),
+                                   ggml_type_of((posenc_dtype)v), has_integers(shapes[shape].n_q));
     return n_wrong > 0;
 }

@@ -14,8 +14,7 @@ namespace {
 posenc_view cache_view(const Tensor &tensor, const char *argument, const std::string &type) {
     if (type.empty())
         return view_of(tensor, argument, 3, 4);
-    int dtype = value_of(type, {{"q8_0", POSENC_Q8_0}, {"q4_0", POSENC_Q4_0}}, argument);
-    return block_view_of(tensor, argument, (posenc_dtype)dtype);
+    return block_view_of(tensor, argument, block_type_named(type, argument));
 }
 
 /** One call, and what its arguments refer to. */

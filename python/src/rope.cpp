@@ -74,13 +74,13 @@ Rope::Rope(RopeParams params) : params_(std::move(params)) {
 
 namespace {
 
-// Blocks of Q8_0 or Q4_0, in `out` or a new array of bytes.
+// Blocks, in `out` or a new array of bytes.
 Output blocks_of(const Tensor &x, int64_t head_dim, py::handle out, posenc_dtype type) {
     Shape shape = x.extents();
     shape.back() = head_dim; // x may be bytes of blocks
     if (shape.back() % POSENC_QUANT_BLOCK != 0)
         refuse("dtype", "blocks need a head_dim that is a multiple of 32");
-    shape.back() = shape.back() / POSENC_QUANT_BLOCK * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
+    shape.back() = shape.back() / POSENC_QUANT_BLOCK * posenc_block_bytes(type);
     py::object bytes = out.is_none() ? allocate(Kind::u8, shape, &x) : py::reinterpret_borrow<py::object>(out);
     Tensor tensor = tensor_of(bytes, "out");
     expect_shape(tensor, "out", shape);
@@ -97,8 +97,8 @@ Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, 
     if (in_place)
         return output_in_place(x_object, x, view, out);
     std::string name = dtype.is_none() ? stored : converted<std::string>(dtype, "dtype", "a string");
-    if (name == "q8_0" || name == "q4_0")
-        return blocks_of(x, view.ne[0], out, name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0);
+    if (is_block_type(name))
+        return blocks_of(x, view.ne[0], out, block_type_named(name, "dtype"));
     Shape shape = x.extents();
     shape.back() = view.ne[0]; // x may be bytes of blocks
     return output_of(out, dtype.is_none() ? x.kind : kind_of_result(dtype, x.kind, out), shape, &x);
@@ -247,11 +247,9 @@ original_context is not given. (Llama 4's is posenc.query_temperature.))")
         .def_property_readonly("head_dim", &Rope::head_dim)
         .def_property_readonly("theta", &Rope::theta, "Frequency of each pair in radians per position.")
         .def_property_readonly("axis", &Rope::axis, "Axis of each pair.")
-        .def_property_readonly("n_axes", [](const Rope &rope) {
-        return posenc_rope_axis_count(rope.get()); })
+        .def_property_readonly("n_axes", [](const Rope &rope) { return posenc_rope_axis_count(rope.get()); })
         .def_property_readonly(
-            "magnitude", [](const Rope &rope) {
-        return posenc_rope_magnitude(rope.get()); },
+            "magnitude", [](const Rope &rope) { return posenc_rope_magnitude(rope.get()); },
             "The factor on cosine and sine that the scaling asks for.");
     bind_rope_fused(rope);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tensor.hpp"
 
+#include "call.hpp"
 #include "dlpack.hpp"
 
 #include <algorithm>
@@ -344,10 +345,16 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int least, int m
     return view;
 }
 
+bool is_block_type(const std::string &name) {
+#define IS_NAME(type, text, ...) || name == #text
+    return false POSENC_EACH_FORMAT(IS_NAME);
+#undef IS_NAME
+}
+
 posenc_dtype block_type_named(const std::string &name, const char *argument) {
-    if (name != "q8_0" && name != "q4_0")
-        refuse(argument, "'" + name + "' is unknown; there are q8_0 and q4_0");
-    return name == "q8_0" ? POSENC_Q8_0 : POSENC_Q4_0;
+#define WORD(type, name, ...) {#name, type},
+    return enumerator<posenc_dtype>(name, {POSENC_EACH_FORMAT(WORD)}, argument);
+#undef WORD
 }
 
 void exchange_heads_and_tokens(posenc_view &view) {
@@ -356,7 +363,7 @@ void exchange_heads_and_tokens(posenc_view &view) {
 }
 
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type) {
-    int64_t bytes = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    int64_t bytes = posenc_block_bytes(type);
     if (tensor.kind != Kind::u8)
         refuse(argument, std::string("blocks are bytes (uint8), not ") + name_of(tensor.kind));
     expect_ndim(tensor, argument, 3, 4);

@@ -16,6 +16,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "kernels/formats.h"
+
 namespace binding {
 
 namespace py = pybind11;
@@ -65,13 +67,14 @@ Tensor tensor_of(py::handle object, const char *argument);
 /** The view of a tensor of f32, f16 or bf16 with min_ndim to max_ndim axes, missing ones in front being 1. */
 posenc_view view_of(const Tensor &tensor, const char *argument, int min_ndim, int max_ndim);
 
-/** 'q8_0' or 'q4_0'. */
+/** A format by its name ('q8_0'), and whether it is one. */
+bool is_block_type(const std::string &name);
 posenc_dtype block_type_named(const std::string &name, const char *argument);
 
 /** Makes the view of (n_batch, n_heads, n_tokens, head_dim) one of (n_batch, n_tokens, n_heads, head_dim), and back. */
 void exchange_heads_and_tokens(posenc_view &view);
 
-/** The view of bytes that hold blocks of Q8_0 or Q4_0: the last axis is n_channels / 32 blocks long. */
+/** The view of bytes that hold blocks: the last axis is n_channels / 32 blocks long. */
 posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type);
 
 /** A result: the object for Python, and where it lies. */

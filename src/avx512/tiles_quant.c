@@ -161,12 +161,16 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 /* The numbers of a row's block. */
 V_INLINE void take_numbers(const void *row, size_t b, int8_t numbers[BLOCK], const posenc_dtype type) {
     const char *from = (const char *)row + numbers_at(b, type);
-    if (type == POSENC_Q8_0)
-        memcpy(numbers, from, BLOCK);
-    for (size_t c = 0; type == POSENC_Q4_0 && c < BLOCK / 2; c++) {
-        uint8_t both = (uint8_t)from[c];
-        numbers[c] = (int8_t)((both & 15) - 8);
-        numbers[c + BLOCK / 2] = (int8_t)((both >> 4) - 8);
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: memcpy(numbers, from, BLOCK); break;
+    case POSENC_Q4_0:
+        for (size_t c = 0; c < BLOCK / 2; c++) {
+            uint8_t both = (uint8_t)from[c];
+            numbers[c] = (int8_t)((both & 15) - 8);
+            numbers[c + BLOCK / 2] = (int8_t)((both >> 4) - 8);
+        }
+        break;
     }
 }
 
@@ -224,10 +228,7 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
     tiled.n = args->n / SIDE * SIDE;
     if (tiled.n > 0) {
         configure_tiles(ROW_QUADS);
-        if (args->rows_type == POSENC_Q8_0)
-            walk_groups(&tiled, add_block, POSENC_Q8_0);
-        else
-            walk_groups(&tiled, add_block, POSENC_Q4_0);
+        walk_groups(&tiled, add_block);
         _tile_release();
         keep_and_add(&tiled, 0);
     }

@@ -12,44 +12,22 @@ static _Atomic(const posenc_kernels *) active = &posenc_kernels_scalar;
 
 static const posenc_kernels *const built[POSENC_ISA_COUNT] = {
     [POSENC_ISA_SCALAR] = &posenc_kernels_scalar,
-#ifdef POSENC_HAVE_AVX2
-    [POSENC_ISA_AVX2] = &posenc_kernels_avx2,
-#endif
-#ifdef POSENC_HAVE_AVX512
-    [POSENC_ISA_AVX512] = &posenc_kernels_avx512,
-#endif
-#ifdef POSENC_HAVE_NEON
-    [POSENC_ISA_NEON] = &posenc_kernels_neon,
-#endif
+#define TIER(name, NAME, ...) [POSENC_ISA_##NAME] = POSENC_IF_BUILT(POSENC_HAVE_##name, &posenc_kernels_##name),
+#include "tiers.def"
 };
 
-/* Best first; each entry includes those after it. */
+/* Numbers of the tiers by the name of their folder. */
+enum {
+#define TIER(name, NAME, ...) TIER_##name = POSENC_ISA_##NAME,
+#include "tiers.def"
+};
+
+/* Best first in each tier; each entry includes the kernels of the features that it inherits. */
 static const posenc_feature features[] = {
-#ifdef POSENC_HAVE_AVX2_VNNI
-    {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, &posenc_kernels_avx2_vnni},
-#else
-    {"avx2-vnni", POSENC_ISA_AVX2, POSENC_CPU_AVX_VNNI, NULL},
-#endif
-#ifdef POSENC_HAVE_AVX512_AMX
-    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX, &posenc_kernels_avx512_amx},
-#else
-    {"avx512-amx", POSENC_ISA_AVX512, POSENC_CPU_AMX, NULL},
-#endif
-#ifdef POSENC_HAVE_AVX512_VNNI
-    {"avx512-vnni", POSENC_ISA_AVX512, POSENC_CPU_AVX512_VNNI, &posenc_kernels_avx512_vnni},
-#else
-    {"avx512-vnni", POSENC_ISA_AVX512, POSENC_CPU_AVX512_VNNI, NULL},
-#endif
-#ifdef POSENC_HAVE_NEON_I8MM
-    {"neon-i8mm", POSENC_ISA_NEON, POSENC_CPU_I8MM, &posenc_kernels_neon_i8mm},
-#else
-    {"neon-i8mm", POSENC_ISA_NEON, POSENC_CPU_I8MM, NULL},
-#endif
-#ifdef POSENC_HAVE_NEON_DOTPROD
-    {"neon-dotprod", POSENC_ISA_NEON, POSENC_CPU_DOTPROD, &posenc_kernels_neon_dotprod},
-#else
-    {"neon-dotprod", POSENC_ISA_NEON, POSENC_CPU_DOTPROD, NULL},
-#endif
+#define FEATURE(tier, name, CPU, ...)                                                                                  \
+    {#tier "-" #name, (posenc_isa_tier)TIER_##tier, POSENC_CPU_##CPU,                                                  \
+     POSENC_IF_BUILT(POSENC_HAVE_##tier##_##name, &posenc_kernels_##tier##_##name)},
+#include "tiers.def"
 };
 
 /* Feature disabled by POSENC_ISA; set by the constructor. */
@@ -92,10 +70,14 @@ static const posenc_kernels *table_of(posenc_isa_tier tier) {
 
 static const char *const names[POSENC_ISA_COUNT] = {
     [POSENC_ISA_SCALAR] = "scalar",
-    [POSENC_ISA_AVX2] = "avx2",
-    [POSENC_ISA_AVX512] = "avx512",
-    [POSENC_ISA_NEON] = "neon",
+#define TIER(name, NAME, ...) [POSENC_ISA_##NAME] = #name,
+#include "tiers.def"
 };
+
+const char posenc_tier_names[] = "scalar"
+#define TIER(name, ...) ", " #name
+#include "tiers.def"
+    ;
 
 static int exists(posenc_isa_tier tier) {
     return (unsigned)tier < POSENC_ISA_COUNT;
@@ -151,11 +133,12 @@ static const char *why_refused(posenc_isa_tier tier) {
 }
 
 static posenc_isa_tier best_tier(void) {
-    static const posenc_isa_tier preference[] = {POSENC_ISA_AVX512, POSENC_ISA_AVX2, POSENC_ISA_NEON};
-    for (size_t i = 0; i < sizeof preference / sizeof preference[0]; i++)
-        if (posenc_isa_supported(preference[i]))
-            return preference[i];
-    return POSENC_ISA_SCALAR;
+    posenc_isa_tier best = POSENC_ISA_SCALAR;
+#define TIER(name, NAME, ...)                                                                                          \
+    if (posenc_isa_supported(POSENC_ISA_##NAME))                                                                       \
+        best = POSENC_ISA_##NAME;
+#include "tiers.def"
+    return best;
 }
 
 __attribute__((constructor)) static void choose_at_load(void) {

@@ -14,6 +14,9 @@ typedef struct posenc_feature {
     const posenc_kernels *kernels; /* NULL: left out of this build */
 } posenc_feature;
 
+/* "scalar, avx2, ...", for messages. */
+extern const char posenc_tier_names[];
+
 /* Number i of all, or NULL behind the last. */
 const posenc_feature *posenc_feature_at(int i);
 

@@ -6,11 +6,10 @@
 
 int64_t posenc_dtype_size(posenc_dtype dtype) {
     switch (dtype) {
+        POSENC_TAKES_NO_BLOCKS;
     case POSENC_F32: return 4;
     case POSENC_F16:
     case POSENC_BF16: return 2;
-    case POSENC_Q8_0:
-    case POSENC_Q4_0: break;
     }
     return 0;
 }

@@ -6,14 +6,10 @@
 #include <posenc/types.h>
 
 #include "core/refuse.h"
+#include "kernels/formats.h"
 
 /* Size of one element; 0 for a type that does not exist, or that has blocks for elements. */
 int64_t posenc_dtype_size(posenc_dtype dtype);
-
-/* Bytes of a block of POSENC_QUANT_BLOCK channels; 0 for a type without blocks. */
-static inline int64_t posenc_block_bytes(posenc_dtype dtype) {
-    return dtype == POSENC_Q8_0 ? POSENC_Q8_BYTES : dtype == POSENC_Q4_0 ? POSENC_Q4_BYTES : 0;
-}
 
 /* A view that is read: type, extents, nb[0], alignment. A view without elements may have data NULL. */
 posenc_status posenc_check_input(const posenc_view *view);
@@ -21,7 +17,7 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
-/* Checks as above, which also take Q8_0 and Q4_0. */
+/* Checks as above, which also take formats (kernels/formats.h). */
 posenc_status posenc_check_stored_input(const posenc_view *view);
 posenc_status posenc_check_stored_output(const posenc_view *view);
 

@@ -9,6 +9,8 @@
 
 #include <posenc/types.h>
 
+#include "kernels/formats.h"
+
 static inline uint32_t posenc_bits(float x) {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -57,19 +59,10 @@ static inline uint16_t posenc_to_f16(float x) {
     return sign | (uint16_t)((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
-/* Channel i of a row of blocks. The product of 11 bits and 8 is exact. */
-static inline float posenc_from_q8_0(const void *p, size_t i) {
-    const char *block = (const char *)p + i / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES;
-    float scale = posenc_from_f16(*(const uint16_t *)(const void *)block);
-    return scale * (float)((const int8_t *)block)[sizeof(uint16_t) + i % POSENC_QUANT_BLOCK];
-}
-
-static inline float posenc_from_q4_0(const void *p, size_t i) {
-    const uint8_t *block = (const uint8_t *)p + i / POSENC_QUANT_BLOCK * POSENC_Q4_BYTES;
-    size_t c = i % POSENC_QUANT_BLOCK;
-    int both = block[sizeof(uint16_t) + c % (POSENC_QUANT_BLOCK / 2)];
-    float scale = posenc_from_f16(*(const uint16_t *)(const void *)block);
-    return scale * (float)((c < POSENC_QUANT_BLOCK / 2 ? both & 15 : both >> 4) - 8);
+/* The scale of channel i of a row of blocks. */
+static inline float posenc_scale(const void *row, size_t i, posenc_dtype type) {
+    const char *block = (const char *)row + i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
+    return posenc_from_f16(*(const uint16_t *)(const void *)block);
 }
 
 /* Element i of an array of the type. */
@@ -77,17 +70,21 @@ static inline float posenc_load(const void *p, size_t i, posenc_dtype type) {
     switch (type) {
     case POSENC_F16: return posenc_from_f16(((const uint16_t *)p)[i]);
     case POSENC_BF16: return posenc_from_bf16(((const uint16_t *)p)[i]);
-    case POSENC_Q8_0: return posenc_from_q8_0(p, i);
-    case POSENC_Q4_0: return posenc_from_q4_0(p, i);
-    default: return ((const float *)p)[i];
+    case POSENC_F32: return ((const float *)p)[i];
+#define CASE(type, name, ...)                                                                                          \
+    case type: return posenc_scale(p, i, type) * (float)posenc_number(p, i, type); /* 11 bits times 8: exact */
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
     }
+    return 0.0f;
 }
 
 static inline void posenc_store(void *p, size_t i, float value, posenc_dtype type) {
     switch (type) {
+        POSENC_TAKES_NO_BLOCKS;
     case POSENC_F16: ((uint16_t *)p)[i] = posenc_to_f16(value); break;
     case POSENC_BF16: ((uint16_t *)p)[i] = posenc_to_bf16(value); break;
-    default: ((float *)p)[i] = value;
+    case POSENC_F32: ((float *)p)[i] = value; break;
     }
 }
 

@@ -37,10 +37,18 @@ typedef struct posenc_kernels {
 #undef KERNEL
 } posenc_kernels;
 
-/* One table per tier that is built, and per feature of a tier. */
-extern const posenc_kernels posenc_kernels_scalar, posenc_kernels_avx2, posenc_kernels_avx512, posenc_kernels_neon;
-extern const posenc_kernels posenc_kernels_avx2_vnni, posenc_kernels_avx512_vnni, posenc_kernels_avx512_amx;
-extern const posenc_kernels posenc_kernels_neon_dotprod, posenc_kernels_neon_i8mm;
+/* One table per tier, and per feature of a tier. A tier or feature that is not built has none. */
+extern const posenc_kernels posenc_kernels_scalar;
+#define TIER(name, ...) extern const posenc_kernels posenc_kernels_##name;
+#define FEATURE(tier, name, ...) extern const posenc_kernels posenc_kernels_##tier##_##name;
+#include "tiers.def"
+
+/* Expands to x if the build defines `have` as 1, else to NULL, without naming x. */
+#define POSENC_IF_BUILT(have, x) POSENC_IF_BUILT_(have, x)
+#define POSENC_IF_BUILT_(have, x) POSENC_SECOND(POSENC_IF_##have x, NULL, )
+#define POSENC_IF_1 0,
+#define POSENC_SECOND(...) POSENC_SECOND_(__VA_ARGS__)
+#define POSENC_SECOND_(first, second, ...) second
 
 /* The table in use. */
 const posenc_kernels *posenc_active_kernels(void);

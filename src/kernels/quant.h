@@ -9,7 +9,12 @@
 
 #include <posenc/types.h>
 
+#include "kernels/formats.h"
 #include "kernels/panels.h"
+
+#define POSENC_LENGTH(type, name, channels, bytes) &&(channels) == POSENC_QUANT_BLOCK
+_Static_assert(1 POSENC_EACH_FORMAT(POSENC_LENGTH), "kernels take blocks of one length");
+#undef POSENC_LENGTH
 
 /* Packs n_rows rows of Q8_0 or Q4_0, whole panels, each row at its own address, for dot_quants. Row t is in panel t /
  * POSENC_PANEL. Its int8 of channel c is byte ((c / 4) * POSENC_PANEL + t % POSENC_PANEL) * 4 + c % 4, its scale of

@@ -252,10 +252,7 @@ V_INLINE void part_pairs(const posenc_attend_quants_args *a) {
 
 void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
     const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
-    if (a.rows_type == POSENC_Q8_0)
-        walk_groups(&a, add_block_by_pairs, POSENC_Q8_0);
-    else
-        walk_groups(&a, add_block_by_pairs, POSENC_Q4_0);
+    walk_groups(&a, add_block_by_pairs);
     if (a.keep != NULL)
         part_pairs(&a);
     keep_and_add(&a, 0);

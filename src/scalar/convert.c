@@ -71,8 +71,18 @@ static void quantise_q4_0(const float x[POSENC_QUANT_BLOCK], char *block) {
         numbers[c] = (uint8_t)(nibble_of(x[c], scale, reciprocal) | nibble_of(x[c + HALF], scale, reciprocal) << 4);
 }
 
+static void quantise(const float x[POSENC_QUANT_BLOCK], char *block, posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+#define CASE(type, name, ...)                                                                                          \
+    case type: quantise_##name(x, block); break;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
+    }
+}
+
 void VARIANT(quantise_rows)(const posenc_quantise_args *a) {
-    size_t bytes = a->y_type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    size_t bytes = (size_t)posenc_block_bytes(a->y_type);
     for (size_t h = 0; h < a->n_heads; h++)
         for (size_t b = 0; b < a->n / POSENC_QUANT_BLOCK; b++) {
             const char *x = (const char *)a->x + (ptrdiff_t)h * a->x_stride;
@@ -80,6 +90,6 @@ void VARIANT(quantise_rows)(const posenc_quantise_args *a) {
             float values[POSENC_QUANT_BLOCK];
             for (size_t c = 0; c < POSENC_QUANT_BLOCK; c++)
                 values[c] = posenc_load(x, b * POSENC_QUANT_BLOCK + c, a->x_type);
-            a->y_type == POSENC_Q8_0 ? quantise_q8_0(values, block) : quantise_q4_0(values, block);
+            quantise(values, block, a->y_type);
         }
 }

@@ -7,24 +7,6 @@
 #include "kernels/half.h"
 #include "kernels/variant.h"
 
-static const char *block_of(const void *row, size_t b, posenc_dtype type) {
-    return (const char *)row + b * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
-}
-
-static float scale_of(const void *row, size_t b, posenc_dtype type) {
-    return posenc_from_f16(*(const uint16_t *)(const void *)block_of(row, b, type));
-}
-
-/* The integer of channel c. */
-static int32_t number_of(const void *row, size_t c, posenc_dtype type) {
-    const char *numbers = block_of(row, c / POSENC_QUANT_BLOCK, type) + sizeof(uint16_t);
-    size_t at = c % POSENC_QUANT_BLOCK, half = POSENC_QUANT_BLOCK / 2;
-    if (type == POSENC_Q8_0)
-        return ((const int8_t *)numbers)[at];
-    uint8_t both = ((const uint8_t *)numbers)[at % half];
-    return (at < half ? both & 15 : both >> 4) - 8;
-}
-
 void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     for (size_t t = 0; t < a->n_rows; t++) {
@@ -32,9 +14,9 @@ void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
         float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL;
         size_t column = t % POSENC_PANEL;
         for (size_t c = 0; c < a->dim; c++)
-            panel[(c / 4 * POSENC_PANEL + column) * 4 + c % 4] = (int8_t)number_of(a->rows[t], c, a->rows_type);
+            panel[(c / 4 * POSENC_PANEL + column) * 4 + c % 4] = (int8_t)posenc_number(a->rows[t], c, a->rows_type);
         for (size_t b = 0; b < n_blocks; b++)
-            scales[b * POSENC_PANEL + column] = scale_of(a->rows[t], b, a->rows_type);
+            scales[b * POSENC_PANEL + column] = posenc_scale(a->rows[t], b * POSENC_QUANT_BLOCK, a->rows_type);
     }
 }
 
@@ -78,7 +60,7 @@ static void add_group(const posenc_attend_quants_args *a, const float *weights, 
     for (size_t k = 0; k < POSENC_QUANT_GROUP; k++) {
         counts[k] = !(weights[first + k] < FLT_MIN);
         shares[k] = counts[k] ? weights[first + k] : 0.0f;
-        scales[k] = counts[k] ? scale_of(a->rows[first + k], b, a->rows_type) : 0.0f;
+        scales[k] = counts[k] ? posenc_scale(a->rows[first + k], b * POSENC_QUANT_BLOCK, a->rows_type) : 0.0f;
     }
     float m = largest_of(shares, POSENC_QUANT_GROUP), d = largest_of(scales, POSENC_QUANT_GROUP);
     m = m < POSENC_QUANT_LEAST ? 0.0f : m;
@@ -99,7 +81,7 @@ static void add_group(const posenc_attend_quants_args *a, const float *weights, 
     for (size_t c = b * POSENC_QUANT_BLOCK; c < (b + 1) * POSENC_QUANT_BLOCK; c++) {
         int32_t sum = 0;
         for (size_t k = 0; k < POSENC_QUANT_GROUP && !isnan(factor); k++)
-            sum += (int32_t)nearbyintf(shares[k] * scales[k]) * number_of(a->rows[first + k], c, a->rows_type);
+            sum += (int32_t)nearbyintf(shares[k] * scales[k]) * posenc_number(a->rows[first + k], c, a->rows_type);
         sums[c] = posenc_fmaf((float)sum, factor, sums[c]);
     }
 }

@@ -41,8 +41,7 @@ V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t,
             sum[r][v] = total[r][v];
     for (int32_t k = begin; k < end; k++) {
         const void *row = (const char *)a->rows[k] + t->displacement;
-        if (n_sums == 1 && type != POSENC_Q8_0 &&
-            type != POSENC_Q4_0) { /* all values at once would be more than the registers hold */
+        if (n_sums == 1 && !posenc_has_blocks(type)) { /* all values at once would be more than the registers hold */
             vf weight = v_set1(weights[k]);
             for (size_t v = 0; v < n_v; v++)
                 sum[0][v] = v_fma(weight, v_keep(load_typed(row, t->channel + v * VF, lanes, type)), sum[0][v]);
@@ -116,11 +115,10 @@ V_INLINE void attend_channels(const posenc_attend_rows_args *a, attend_tile t, c
 V_INLINE void attend_sums(const posenc_attend_rows_args *a, attend_tile first, const size_t n_sums, const size_t wide_v,
                           fetching *f) {
     switch (a->rows_type) {
-    case POSENC_F16: attend_channels(a, first, n_sums, wide_v, POSENC_F16, f); break;
-    case POSENC_BF16: attend_channels(a, first, n_sums, wide_v, POSENC_BF16, f); break;
-    case POSENC_Q8_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q8_0, f); break;
-    case POSENC_Q4_0: attend_channels(a, first, n_sums, wide_v, POSENC_Q4_0, f); break;
-    default: attend_channels(a, first, n_sums, wide_v, POSENC_F32, f);
+#define CASE(type, ...)                                                                                                \
+    case type: attend_channels(a, first, n_sums, wide_v, type, f); break;
+        POSENC_EACH_TYPE(CASE)
+#undef CASE
     }
 }
 

@@ -104,11 +104,10 @@ V_INLINE void pack_typed(const posenc_pack_pairs_args *a, const posenc_dtype typ
 void VARIANT(pack_pairs)(const posenc_pack_pairs_args *args) {
     const posenc_pack_pairs_args a = *args; /* a copy: no store changes it */
     switch (a.rows_type) {
-    case POSENC_F16: pack_typed(&a, POSENC_F16); break;
-    case POSENC_BF16: pack_typed(&a, POSENC_BF16); break;
-    case POSENC_Q8_0: pack_typed(&a, POSENC_Q8_0); break;
-    case POSENC_Q4_0: pack_typed(&a, POSENC_Q4_0); break;
-    default: pack_typed(&a, POSENC_F32);
+#define CASE(type, ...)                                                                                                \
+    case type: pack_typed(&a, type); break;
+        POSENC_EACH_TYPE(CASE)
+#undef CASE
     }
 }
 
@@ -144,11 +143,10 @@ V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type
 void VARIANT(pair_rows)(const posenc_pair_rows_args *args) {
     const posenc_pair_rows_args a = *args; /* a copy: no store changes it */
     switch (a.rows_type) {
-    case POSENC_F16: pair_typed(&a, POSENC_F16); break;
-    case POSENC_BF16: pair_typed(&a, POSENC_BF16); break;
-    case POSENC_Q8_0: pair_typed(&a, POSENC_Q8_0); break;
-    case POSENC_Q4_0: pair_typed(&a, POSENC_Q4_0); break;
-    default: pair_typed(&a, POSENC_F32);
+#define CASE(type, ...)                                                                                                \
+    case type: pair_typed(&a, type); break;
+        POSENC_EACH_TYPE(CASE)
+#undef CASE
     }
 }
 

@@ -46,8 +46,10 @@ void VARIANT(convert_rows)(const posenc_convert_args *args) {
         break;
         POSENC_EACH_TYPE_PAIR(CASE)
 #undef CASE
-    case POSENC_TYPE_PAIR(POSENC_Q8_0, POSENC_F32): convert(&a, POSENC_Q8_0, POSENC_F32, 0); break;
-    case POSENC_TYPE_PAIR(POSENC_Q4_0, POSENC_F32): convert(&a, POSENC_Q4_0, POSENC_F32, 0); break;
+#define CASE(type, ...)                                                                                                \
+    case POSENC_TYPE_PAIR(type, POSENC_F32): convert(&a, type, POSENC_F32, 0); break;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
     }
 }
 
@@ -60,7 +62,7 @@ enum { BLOCK_VECTORS = POSENC_QUANT_BLOCK / VF, HALF_VECTORS = BLOCK_VECTORS / 2
 typedef struct blocks {
     const void *x[VF];
     int8_t *y[VF];
-    int32_t largest[VF]; /* bits of the value of largest size; without its sign for Q8_0 */
+    int32_t largest[VF]; /* bits of the value of largest size; see largest_number() about its sign */
     uint16_t scales[VF];
     float reciprocals[VF];
 } blocks;
@@ -80,18 +82,28 @@ V_INLINE uint32_t sign_of_first(const void *x, int32_t size, const posenc_dtype 
     return negative >> __builtin_ctz(largest) << 31;
 }
 
+/* The value of largest size divided by its scale; positive if any sign becomes it. */
+V_INLINE float largest_number(const posenc_dtype y_type) {
+    switch (y_type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return 127.0f;
+    case POSENC_Q4_0: return -8.0f;
+    }
+    return 1.0f;
+}
+
 /* Bits of sizes, as integers, are in the order of floats; infinity and NaN come last. */
 V_INLINE int32_t largest_of(const void *x, const posenc_dtype x_type, const posenc_dtype y_type) {
     vi sizes = vi_set1(0);
     for (size_t v = 0; v < BLOCK_VECTORS; v++)
         sizes = vi_max(sizes, vi_from_bits(v_abs(value_of(x, v, x_type))));
     int32_t size = vi_max_lanes(sizes);
-    return y_type == POSENC_Q8_0 ? size : (int32_t)((uint32_t)size | sign_of_first(x, size, x_type));
+    return largest_number(y_type) > 0.0f ? size : (int32_t)((uint32_t)size | sign_of_first(x, size, x_type));
 }
 
 V_INLINE void find_scales(blocks *b, const posenc_dtype y_type) {
     vf largest = v_add(v_from_bits(vi_load(b->largest)), v_set1(0.0f)); /* -0 becomes 0 */
-    vf scale = v_div(largest, v_set1(y_type == POSENC_Q8_0 ? 127.0f : -8.0f));
+    vf scale = v_div(largest, v_set1(largest_number(y_type)));
     vm has_reciprocal = v_lt(v_set1(0x1p-128f), v_abs(scale));
     v_store_f16(b->scales, scale);
     v_store(b->reciprocals, v_select(has_reciprocal, v_div(v_set1(1.0f), scale), v_set1(0.0f)));
@@ -119,10 +131,11 @@ V_INLINE void write_q4_0(const void *x, vf reciprocal, int8_t *to, const posenc_
 V_INLINE void write_nothing(int8_t *y, const posenc_dtype y_type) {
     const uint16_t nan = 0x7e00;
     memcpy(y, &nan, sizeof nan);
-    if (y_type == POSENC_Q8_0)
-        memset(y + sizeof nan, 0, POSENC_QUANT_BLOCK);
-    else
-        memset(y + sizeof nan, 0x88, POSENC_QUANT_BLOCK / 2);
+    switch (y_type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: memset(y + sizeof nan, 0, POSENC_QUANT_BLOCK); break;
+    case POSENC_Q4_0: memset(y + sizeof nan, 0x88, POSENC_QUANT_BLOCK / 2); break;
+    }
 }
 
 V_INLINE void write_blocks(blocks *b, size_t n, const posenc_dtype x_type, const posenc_dtype y_type) {
@@ -134,15 +147,18 @@ V_INLINE void write_blocks(blocks *b, size_t n, const posenc_dtype x_type, const
             continue;
         }
         memcpy(b->y[k], &b->scales[k], sizeof b->scales[k]);
-        if (y_type == POSENC_Q8_0)
-            write_q8_0(b->x[k], v_set1(b->reciprocals[k]), to, x_type);
-        else
-            write_q4_0(b->x[k], v_set1(b->reciprocals[k]), to, x_type);
+        switch (y_type) {
+            POSENC_TAKES_NO_FLOATS;
+#define CASE(type, name, ...)                                                                                          \
+    case type: write_##name(b->x[k], v_set1(b->reciprocals[k]), to, x_type); break;
+            POSENC_EACH_FORMAT(CASE)
+#undef CASE
+        }
     }
 }
 
 V_INLINE void quantise(const posenc_quantise_args *a, const posenc_dtype x_type, const posenc_dtype y_type) {
-    const size_t bytes = y_type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    const size_t bytes = (size_t)posenc_block_bytes(y_type);
     blocks b;
     memset(b.largest, 0, sizeof b.largest); /* what the last blocks lack is divided too */
     size_t k = 0;
@@ -163,14 +179,21 @@ V_INLINE void quantise(const posenc_quantise_args *a, const posenc_dtype x_type,
 }
 
 V_INLINE void quantise_from(const posenc_quantise_args *a, const posenc_dtype x_type) {
-    a->y_type == POSENC_Q8_0 ? quantise(a, x_type, POSENC_Q8_0) : quantise(a, x_type, POSENC_Q4_0);
+    switch (a->y_type) {
+        POSENC_TAKES_NO_FLOATS;
+#define CASE(type, ...)                                                                                                \
+    case type: quantise(a, x_type, type); break;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
+    }
 }
 
 void VARIANT(quantise_rows)(const posenc_quantise_args *args) {
     const posenc_quantise_args a = *args; /* a copy: no store changes it */
     switch (a.x_type) {
+        POSENC_TAKES_NO_BLOCKS;
+    case POSENC_F32: quantise_from(&a, POSENC_F32); break;
     case POSENC_F16: quantise_from(&a, POSENC_F16); break;
     case POSENC_BF16: quantise_from(&a, POSENC_BF16); break;
-    default: quantise_from(&a, POSENC_F32); break;
     }
 }

@@ -44,9 +44,10 @@ V_INLINE void stage_typed(const posenc_dot_rows_args *a, const void *x, size_t f
 /* Writes channels [first, first + n) of a row of x, shifted, in float32. */
 V_INLINE void stage_row(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage) {
     switch (a->x_type) {
+        POSENC_TAKES_NO_BLOCKS;
+    case POSENC_F32: stage_typed(a, x, first, n, stage, POSENC_F32); break;
     case POSENC_F16: stage_typed(a, x, first, n, stage, POSENC_F16); break;
     case POSENC_BF16: stage_typed(a, x, first, n, stage, POSENC_BF16); break;
-    default: stage_typed(a, x, first, n, stage, POSENC_F32); break;
     }
 }
 
@@ -202,7 +203,7 @@ V_INLINE void few_halves(const posenc_dot_few_args *a, const few_head *head, siz
  * their scales after they are transposed, those of several rows at once. */
 V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, size_t v,
                         const size_t n_x, const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
-    const int has_scales = type == POSENC_Q8_0 || type == POSENC_Q4_0;
+    const int has_scales = posenc_has_blocks(type);
     const void *const *rows = head->rows + v * VF;
     vf block[VF], scales = v_set1(1.0f);
     for (size_t t = 0; t < VF; t++)
@@ -266,8 +267,8 @@ V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const po
 }
 
 /* One function for each type: faster to compile. */
-#define FEW(name, type)                                                                                                \
-    static __attribute__((noinline)) void name(const posenc_dot_few_args *args) {                                      \
+#define FEW(type, name, ...)                                                                                           \
+    static __attribute__((noinline)) void few_##name(const posenc_dot_few_args *args) {                                \
         const posenc_dot_few_args a = *args; /* a copy: no store changes it */                                         \
         switch (a.n_x) {                                                                                               \
         case 1: few_typed(&a, 1, type); break;                                                                         \
@@ -277,18 +278,13 @@ V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const po
         default: break; /* none */                                                                                     \
         }                                                                                                              \
     }
-FEW(few_f32, POSENC_F32)
-FEW(few_f16, POSENC_F16)
-FEW(few_bf16, POSENC_BF16)
-FEW(few_q8_0, POSENC_Q8_0)
-FEW(few_q4_0, POSENC_Q4_0)
+POSENC_EACH_TYPE(FEW)
 
 void VARIANT(dot_few)(const posenc_dot_few_args *a) {
     switch (a->rows_type) {
-    case POSENC_F16: few_f16(a); break;
-    case POSENC_BF16: few_bf16(a); break;
-    case POSENC_Q8_0: few_q8_0(a); break;
-    case POSENC_Q4_0: few_q4_0(a); break;
-    default: few_f32(a);
+#define CASE(type, name, ...)                                                                                          \
+    case type: few_##name(a); break;
+        POSENC_EACH_TYPE(CASE)
+#undef CASE
     }
 }

@@ -109,20 +109,17 @@ V_INLINE void find_weights(const posenc_attend_quants_args *a, group *g) {
     }
 }
 
-V_INLINE size_t bytes_of(const posenc_dtype type) {
-    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
-}
-
 /* Bytes from a row to the numbers of its block b. */
 V_INLINE size_t numbers_at(size_t b, const posenc_dtype type) {
-    return b * bytes_of(type) + sizeof(uint16_t);
+    return b * (size_t)posenc_block_bytes(type) + sizeof(uint16_t);
 }
 
 /* Finds the scales of n blocks from block b on before they are needed: each is a long chain of operations. */
 V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype type) {
     for (size_t k = 0; k < n; k++) {
         for (size_t v = 0; v < SHARE_VECTORS; v++)
-            v_store(g->block_scales[k] + v * VF, v_gather_f16(g->rows + v * VF, (b + k) * bytes_of(type)));
+            v_store(g->block_scales[k] + v * VF,
+                    v_gather_f16(g->rows + v * VF, (b + k) * (size_t)posenc_block_bytes(type)));
         g->are_even[k] = !find_scales(g->block_scales[k], NULL, &g->scales[k]);
     }
 }
@@ -171,8 +168,7 @@ V_INLINE void walk_blocks(const posenc_attend_quants_args *a, group *g, add_bloc
     }
 }
 
-/* Computes the sums, group by group. add_block: the products of a group's block. */
-V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function *add_block, const posenc_dtype type) {
+V_INLINE void walk_typed(const posenc_attend_quants_args *a, add_block_function *add_block, const posenc_dtype type) {
     fetching f = fetching_pieces_of(a->ahead, a->n * (a->n_rows / GROUP) * (a->dim / POSENC_QUANT_BLOCK));
     for (size_t i = 0; i < a->n && !a->adds; i++)
         memset(a->sums + i * a->sums_stride, 0, a->dim * sizeof(float));
@@ -182,6 +178,17 @@ V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function
         g.n = a->n - first < CHUNK ? a->n - first : CHUNK;
         for (g.first_row = 0; g.first_row < a->n_rows; g.first_row += GROUP)
             walk_blocks(a, &g, add_block, type, &f);
+    }
+}
+
+/* Computes the sums, group by group. add_block: the products of a group's block. */
+V_INLINE void walk_groups(const posenc_attend_quants_args *a, add_block_function *add_block) {
+    switch (a->rows_type) {
+        POSENC_TAKES_NO_FLOATS;
+#define CASE(type, ...)                                                                                                \
+    case type: walk_typed(a, add_block, type); break;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
     }
 }
 

@@ -68,11 +68,10 @@ V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type
 void VARIANT(pack_rows)(const posenc_pack_rows_args *args) {
     const posenc_pack_rows_args a = *args; /* a copy: no store changes it */
     switch (a.rows_type) {
-    case POSENC_F16: pack_typed(&a, POSENC_F16); break;
-    case POSENC_BF16: pack_typed(&a, POSENC_BF16); break;
-    case POSENC_Q8_0: pack_typed(&a, POSENC_Q8_0); break;
-    case POSENC_Q4_0: pack_typed(&a, POSENC_Q4_0); break;
-    default: pack_typed(&a, POSENC_F32);
+#define CASE(type, ...)                                                                                                \
+    case type: pack_typed(&a, type); break;
+        POSENC_EACH_TYPE(CASE)
+#undef CASE
     }
     fill_up(&a);
 }
@@ -104,10 +103,9 @@ V_INLINE void values_typed(const posenc_pack_values_args *a, const posenc_dtype 
 void VARIANT(pack_values)(const posenc_pack_values_args *args) {
     const posenc_pack_values_args a = *args; /* a copy: no store changes it */
     switch (a.rows_type) {
-    case POSENC_F16: values_typed(&a, POSENC_F16); break;
-    case POSENC_BF16: values_typed(&a, POSENC_BF16); break;
-    case POSENC_Q8_0: values_typed(&a, POSENC_Q8_0); break;
-    case POSENC_Q4_0: values_typed(&a, POSENC_Q4_0); break;
-    default: values_typed(&a, POSENC_F32);
+#define CASE(type, ...)                                                                                                \
+    case type: values_typed(&a, type); break;
+        POSENC_EACH_TYPE(CASE)
+#undef CASE
     }
 }

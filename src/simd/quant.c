@@ -19,54 +19,83 @@ enum { QUADS = POSENC_QUANT_BLOCK / 4 };
 
 /* ---- Packing ---- */
 
-enum { Q8_BLOCKS = VF < 8 ? 1 : VF / 8, Q8_PARTS = VF < 8 ? 2 : 1, Q4_BLOCKS = VF / 4 }; /* of a vector; of a block */
+/* Blocks whose integers fit one vector of bytes, at least 1. */
+V_INLINE size_t blocks_of_vector(const posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return VF < 8 ? 1 : VF / 8;
+    case POSENC_Q4_0: return VF / 4;
+    }
+    return 1;
+}
 
-/* Packs blocks [b, b + n) of VF rows from row t on. n is the blocks of a vector, or 1: for Q8_0, vector `part` of the
+/* Vectors that the integers of a block take. */
+V_INLINE size_t vectors_of_block(const posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return VF < 8 ? 2 : 1;
+    case POSENC_Q4_0: return 1;
+    }
+    return 1;
+}
+
+/* Loads the bytes of a vector of blocks that are `step` bytes apart. step 0: of one block. */
+V_INLINE vi load_integers(const char *at, size_t step, const posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return vi_load_blocks(at, step);
+    case POSENC_Q4_0: return vi_load_halves(at, step);
+    }
+    return vi_set1(0);
+}
+
+/* Packs blocks [b, b + n) of VF rows from row t on. n is the blocks of a vector, or 1: then vector `part` of the
  * block. */
 V_INLINE void pack_blocks(const posenc_pack_quants_args *a, size_t t, size_t b, const size_t n, const size_t part,
                           int8_t *to, const posenc_dtype type) {
-    const size_t bytes = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES, step = n > 1 ? bytes : 0;
+    const size_t bytes = (size_t)posenc_block_bytes(type), step = n > 1 ? bytes : 0;
     const size_t first = b * bytes + sizeof(uint16_t) + part * sizeof(vi);
     vf block[VF];
     for (size_t k = 0; k < VF; k++) {
         const char *at = (const char *)a->rows[t + k] + first;
-        block[k] = v_from_bits(type == POSENC_Q8_0 ? vi_load_blocks(at, step) : vi_load_halves(at, step));
+        block[k] = v_from_bits(load_integers(at, step, type));
     }
     v_transpose(block);
     int8_t *quad = to + (b * QUADS + part * VF) * POSENC_PANEL * 4;
-    if (type == POSENC_Q8_0) {
-        const size_t n_quads = n * QUADS / Q8_PARTS;
-        for (size_t k = 0; k < n_quads; k++)
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0:
+        for (size_t k = 0; k < n * QUADS / vectors_of_block(type); k++)
             vi_store(quad + k * POSENC_PANEL * 4, vi_from_bits(block[k]));
-        return;
-    }
-    for (size_t k = 0; k < n * QUADS / 2; k++) { /* low bits are the first half of a block's channels */
-        vi bytes_of = vi_from_bits(block[k]);
-        int8_t *low = quad + (k / (QUADS / 2) * QUADS + k % (QUADS / 2)) * POSENC_PANEL * 4;
-        vi_store(low, vi_low_nibbles(bytes_of));
-        vi_store(low + QUADS / 2 * POSENC_PANEL * 4, vi_high_nibbles(bytes_of));
+        break;
+    case POSENC_Q4_0:
+        for (size_t k = 0; k < n * QUADS / 2; k++) { /* low bits are the first half of a block's channels */
+            vi bytes_of = vi_from_bits(block[k]);
+            int8_t *low = quad + (k / (QUADS / 2) * QUADS + k % (QUADS / 2)) * POSENC_PANEL * 4;
+            vi_store(low, vi_low_nibbles(bytes_of));
+            vi_store(low + QUADS / 2 * POSENC_PANEL * 4, vi_high_nibbles(bytes_of));
+        }
+        break;
     }
 }
 
 V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype type) {
     const posenc_pack_quants_args a = *args; /* a copy: no store changes it */
-    const size_t together = type == POSENC_Q8_0 ? Q8_BLOCKS : Q4_BLOCKS;
+    const size_t together = blocks_of_vector(type), bytes = (size_t)posenc_block_bytes(type);
     size_t n_blocks = a.dim / POSENC_QUANT_BLOCK;
     fetching f = fetching_all(a.ahead, a.n_rows * a.dim);
     for (size_t t = 0; t < a.n_rows; t += VF) {
         int8_t *to = a.panels + t / POSENC_PANEL * a.dim * POSENC_PANEL + t % POSENC_PANEL * 4;
         float *scales = a.scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
-        for (size_t b = 0; b < n_blocks; b++) {
-            const size_t bytes = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+        for (size_t b = 0; b < n_blocks; b++)
             v_store(scales + b * POSENC_PANEL, v_gather_f16(a.rows + t, b * bytes));
-        }
         for (size_t b = 0, n; b < n_blocks; b += n) {
             n = b + together <= n_blocks ? together : 1;
             fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2); /* the other half behind the blocks: all at once waits */
             if (n == together && together > 1)
                 pack_blocks(&a, t, b, together, 0, to, type);
             else
-                for (size_t part = 0; part < (type == POSENC_Q8_0 ? Q8_PARTS : 1); part++)
+                for (size_t part = 0; part < vectors_of_block(type); part++)
                     pack_blocks(&a, t, b, 1, part, to, type);
             fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2);
         }
@@ -74,7 +103,13 @@ V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype
 }
 
 void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
-    a->rows_type == POSENC_Q8_0 ? pack_typed(a, POSENC_Q8_0) : pack_typed(a, POSENC_Q4_0);
+    switch (a->rows_type) {
+        POSENC_TAKES_NO_FLOATS;
+#define CASE(type, ...)                                                                                                \
+    case type: pack_typed(a, type); break;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
+    }
 }
 
 /* Splits four 16-bit numbers into words of signed digits, n = 256 high + low, for tiers that multiply digits. */
@@ -218,10 +253,11 @@ V_INLINE void find_words(const posenc_attend_quants_args *a, const group *g, siz
 
 /* The numbers of four rows: two vectors from vector v of the block on, which begins `at` bytes into the rows. */
 V_INLINE void take_rows(const void *const *rows, size_t at, size_t v, const posenc_dtype type, vq *low, vq *high) {
-    if (type == POSENC_Q8_0)
-        vq_rows(rows, at + v * VF, low, high);
-    else
-        vq_row_nibbles(rows, at, v * VF, low, high);
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: vq_rows(rows, at + v * VF, low, high); break;
+    case POSENC_Q4_0: vq_row_nibbles(rows, at, v * VF, low, high); break;
+    }
 }
 
 /* Keeps all quads of a block, which are used several times. */
@@ -288,10 +324,7 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size
 #ifndef POSENC_OWN_QUANT_PRODUCTS
 void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
     const posenc_attend_quants_args a = *args; /* a copy: no store changes it */
-    if (a.rows_type == POSENC_Q8_0)
-        walk_groups(&a, add_block, POSENC_Q8_0);
-    else
-        walk_groups(&a, add_block, POSENC_Q4_0);
+    walk_groups(&a, add_block);
     keep_and_add(&a, 1);
 }
 #endif

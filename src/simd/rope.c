@@ -372,17 +372,19 @@ V_INLINE void store_typed_block(const block *b, head at, const posenc_dtype type
 
 V_INLINE void load_block(block *b, head at, const posenc_dtype type, const int interleaved) {
     switch (type) {
+        POSENC_TAKES_NO_BLOCKS;
+    case POSENC_F32: load_typed_block(b, at, POSENC_F32, interleaved); break;
     case POSENC_F16: load_typed_block(b, at, POSENC_F16, interleaved); break;
     case POSENC_BF16: load_typed_block(b, at, POSENC_BF16, interleaved); break;
-    default: load_typed_block(b, at, POSENC_F32, interleaved);
     }
 }
 
 V_INLINE void store_block(const block *b, head at, const posenc_dtype type, const int interleaved) {
     switch (type) {
+        POSENC_TAKES_NO_BLOCKS;
+    case POSENC_F32: store_typed_block(b, at, POSENC_F32, interleaved); break;
     case POSENC_F16: store_typed_block(b, at, POSENC_F16, interleaved); break;
     case POSENC_BF16: store_typed_block(b, at, POSENC_BF16, interleaved); break;
-    default: store_typed_block(b, at, POSENC_F32, interleaved);
     }
 }
 

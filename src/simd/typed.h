@@ -6,7 +6,7 @@
 
 #include "vec.h"
 
-#include <posenc/types.h>
+#include "kernels/formats.h"
 
 /* Elements of a vector that begins at element i of n. */
 V_INLINE size_t lanes_from(size_t i, size_t n) {
@@ -15,17 +15,20 @@ V_INLINE size_t lanes_from(size_t i, size_t n) {
 
 /* Bytes of a row of blocks before the block of channel i. */
 V_INLINE size_t bytes_before(size_t i, const posenc_dtype type) {
-    return i / POSENC_QUANT_BLOCK * (type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES);
+    return i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
 }
 
 /* The integers of VF channels of a row of blocks, from channel i on, a multiple of VF. */
 V_INLINE vf load_numbers(const void *p, size_t i, const posenc_dtype type) {
     const char *numbers = (const char *)p + bytes_before(i, type) + sizeof(uint16_t);
     const size_t half = POSENC_QUANT_BLOCK / 2, at = i % POSENC_QUANT_BLOCK;
-    if (type == POSENC_Q8_0)
-        return v_load_i8((const int8_t *)numbers + at);
     const uint8_t *nibbles = (const uint8_t *)numbers + at % half;
-    return at < half ? v_load_u4(nibbles, 0) : v_load_u4(nibbles, 1);
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return v_load_i8((const int8_t *)numbers + at);
+    case POSENC_Q4_0: return at < half ? v_load_u4(nibbles, 0) : v_load_u4(nibbles, 1);
+    }
+    return v_set1(0.0f);
 }
 
 V_INLINE vf load_blocks(const void *p, size_t i, const posenc_dtype type) {
@@ -37,21 +40,24 @@ V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype typ
     const uint16_t *half = (const uint16_t *)p + i;
     const float *single = (const float *)p + i;
     switch (type) {
+    case POSENC_F32: return n == VF ? v_load(single) : v_load_n(single, n);
     case POSENC_F16: return n == VF ? v_load_f16(half) : v_load_f16_n(half, n);
-    case POSENC_BF16: return n == VF ? v_load_bf16(half) : v_load_bf16_n(half, n);
-    case POSENC_Q8_0:
-    case POSENC_Q4_0: return load_blocks(p, i, type); /* rows are whole vectors */
-    default: return n == VF ? v_load(single) : v_load_n(single, n);
+    case POSENC_BF16:
+        return n == VF ? v_load_bf16(half) : v_load_bf16_n(half, n);
+        POSENC_EACH_FORMAT(POSENC_CASE)
+        return load_blocks(p, i, type); /* rows are whole vectors */
     }
+    return v_set1(0.0f);
 }
 
 V_INLINE void store_typed(void *p, size_t i, vf a, size_t n, const posenc_dtype type) {
     uint16_t *half = (uint16_t *)p + i;
     float *single = (float *)p + i;
     switch (type) {
+        POSENC_TAKES_NO_BLOCKS;
     case POSENC_F16: n == VF ? v_store_f16(half, a) : v_store_f16_n(half, a, n); break;
     case POSENC_BF16: n == VF ? v_store_bf16(half, a) : v_store_bf16_n(half, a, n); break;
-    default: n == VF ? v_store(single, a) : v_store_n(single, a, n);
+    case POSENC_F32: n == VF ? v_store(single, a) : v_store_n(single, a, n); break;
     }
 }
 

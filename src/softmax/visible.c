@@ -4,16 +4,20 @@
 
 #include <string.h>
 
+#include "kernels/formats.h"
+
 /* Masked keys come in long runs, so masks are compared several words at a time. */
 enum { WORDS = 4 };
 
 /* -inf in every place of a word. */
 static uint64_t masked_word(posenc_dtype type) {
     switch (type) {
+        POSENC_TAKES_NO_BLOCKS;
     case POSENC_F16: return UINT64_C(0xFC00FC00FC00FC00);
     case POSENC_BF16: return UINT64_C(0xFF80FF80FF80FF80);
-    default: return UINT64_C(0xFF800000FF800000);
+    case POSENC_F32: break;
     }
+    return UINT64_C(0xFF800000FF800000);
 }
 
 static int all_masked(const char *bias, uint64_t masked) {

@@ -42,9 +42,8 @@ typedef void bench_multiply(size_t n);
     bench_scale bench_scale_##isa;                                                                                     \
     bench_multiply bench_multiply_##isa;
 BENCH_DECLARE_LIMITS(scalar)
-BENCH_DECLARE_LIMITS(avx2)
-BENCH_DECLARE_LIMITS(avx512)
-BENCH_DECLARE_LIMITS(neon)
+#define TIER(name, ...) BENCH_DECLARE_LIMITS(name)
+#include "tiers.def"
 #undef BENCH_DECLARE_LIMITS
 
 #endif

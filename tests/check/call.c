@@ -27,7 +27,7 @@ ptrdiff_t test_stride(size_t which, size_t n) {
 }
 
 posenc_dtype test_type(size_t which, size_t n) {
-    return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? 5 : 3));
+    return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? POSENC_TYPES : POSENC_FLOAT_TYPES));
 }
 
 posenc_visible test_visible(size_t n, size_t which) {
@@ -94,15 +94,11 @@ size_t element_size(element_type type) {
 }
 
 element_type element_of(posenc_dtype type) {
-    return type == POSENC_Q8_0 || type == POSENC_Q4_0 ? ELEMENT_F16 : (element_type)type;
+    return posenc_has_blocks(type) ? ELEMENT_F16 : (element_type)type;
 }
 
 size_t element_count(size_t n, posenc_dtype type) {
-    switch (type) {
-    case POSENC_Q8_0: return n / POSENC_QUANT_BLOCK * (POSENC_Q8_BYTES / 2);
-    case POSENC_Q4_0: return n / POSENC_QUANT_BLOCK * (POSENC_Q4_BYTES / 2);
-    default: return n;
-    }
+    return posenc_has_blocks(type) ? n / POSENC_QUANT_BLOCK * ((size_t)posenc_block_bytes(type) / 2) : n;
 }
 
 ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type) {
@@ -110,11 +106,9 @@ ptrdiff_t element_bytes(ptrdiff_t elements, posenc_dtype type) {
 }
 
 const char *element_name(posenc_dtype type) {
-    static const char *const names[] = {[POSENC_F32] = "f32",
-                                        [POSENC_F16] = "f16",
-                                        [POSENC_BF16] = "bf16",
-                                        [POSENC_Q8_0] = "q8_0",
-                                        [POSENC_Q4_0] = "q4_0"};
+#define NAME(type, name, ...) [type] = #name,
+    static const char *const names[] = {POSENC_EACH_TYPE(NAME)};
+#undef NAME
     return names[type];
 }
 

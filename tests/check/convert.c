@@ -87,12 +87,14 @@ static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type,
     }
 }
 
+enum { N_FORMATS = POSENC_TYPES - POSENC_FLOAT_TYPES };
+
 /* Blocks, which become float32 only, without a norm. */
 static void sweep_blocks(const posenc_kernels *variant) {
     static kernel_call call;
     for (size_t i = 0, which = 0; i < test_n_sizes; i++)
-        for (size_t k = 0; k < 12 && test_sizes[i] % POSENC_QUANT_BLOCK == 0; k++, which++) {
-            posenc_dtype type = k < 6 ? POSENC_Q8_0 : POSENC_Q4_0;
+        for (size_t k = 0; k < 6 * N_FORMATS && test_sizes[i] % POSENC_QUANT_BLOCK == 0; k++, which++) {
+            posenc_dtype type = (posenc_dtype)(POSENC_FLOAT_TYPES + k / 6);
             convert_shape s = {.x_type = type, .y_type = POSENC_F32, .n = test_sizes[i], .factor = 1.0f};
             s.n_heads = test_counts[which % test_n_counts];
             s.x_stride = test_stride(which, element_count(s.n, type));
@@ -139,11 +141,21 @@ static void describe_quantise(kernel_call *call, const quantise_shape *s) {
     call_rows(call, "y", OPERAND_OUT, ELEMENT_U16, s->n_heads, s->y_stride, element_count(s->n, s->y_type));
 }
 
+/* The largest integer of a format. */
+static int most_of(posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+    case POSENC_Q8_0: return 127;
+    case POSENC_Q4_0: return 8;
+    }
+    return 0;
+}
+
 /* A block of whole and half steps, some of them one bit off, up to the largest, which may be there several times and
  * with both signs. The step is anything that a float can be: scales of 0, denormal and infinite in half precision. */
 static void set_steps(operand *x, size_t at, posenc_dtype y_type) {
     static const int exponents[] = {-149, -140, -129, -128, -127, -126, -125, -100, -33, -25, -24, -14, 0, 15, 16, 120};
-    int most = y_type == POSENC_Q8_0 ? 127 : 8;
+    int most = most_of(y_type);
     double step = ldexp(1.0, exponents[test_random_below(sizeof exponents / sizeof exponents[0])]);
     for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++) {
         double value = (0.5 * (double)test_random_below((size_t)(4 * most + 1)) - most) * step;
@@ -197,7 +209,7 @@ static void sweep_quantisation(const posenc_kernels *variant, posenc_dtype x_typ
 
 void sweep_quantise_rows(const posenc_kernels *variant) {
     for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
-        for (int y_type = POSENC_Q8_0; y_type <= POSENC_Q4_0; y_type++)
+        for (int y_type = POSENC_FLOAT_TYPES; y_type < POSENC_TYPES; y_type++)
             sweep_quantisation(variant, (posenc_dtype)x_type, (posenc_dtype)y_type);
 }
 
@@ -270,7 +282,10 @@ static void limit_blocks(const bench_limits *limits, const kernel_args *args) {
 }
 
 static const kernel_types block_types[] = {
-    {POSENC_F32, POSENC_Q8_0}, {POSENC_F16, POSENC_Q8_0}, {POSENC_F32, POSENC_Q4_0}, {POSENC_F16, POSENC_Q4_0}};
+#define TYPES(type, ...) {POSENC_F32, type}, {POSENC_F16, type},
+    POSENC_EACH_FORMAT(TYPES)
+#undef TYPES
+};
 
 const kernel_bench bench_quantise_rows = {
     .unit = "heads",

@@ -111,7 +111,11 @@ static void read_option(int letter) {
     case 't':
         options.tier = test_tier_by_name(optarg);
         if (options.tier == POSENC_ISA_COUNT)
-            usage_error("there is no tier '%s' but scalar, avx2, avx512 and neon", optarg);
+            usage_error("there is no tier '%s'; the tiers are scalar"
+#define TIER(name, ...) ", " #name
+#include "tiers.def"
+                        ,
+                        optarg);
         break;
     case 'h': fputs(help, stdout); exit(EXIT_SUCCESS);
     default: exit(2); /* getopt_long has said what is wrong */

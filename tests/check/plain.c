@@ -98,12 +98,18 @@ static void quantise_q4_0(const float *x, uint8_t *y) {
 
 /* A finished head on its way out. */
 static void write_row(const float *x, void *y, posenc_dtype y_type, size_t n) {
-    if (y_type != POSENC_Q8_0 && y_type != POSENC_Q4_0)
-        plain_convert_row(x, POSENC_F32, y, y_type, n);
-    for (size_t b = 0; y_type == POSENC_Q8_0 && b < n / POSENC_QUANT_BLOCK; b++)
-        quantise_q8_0(x + b * POSENC_QUANT_BLOCK, (int8_t *)y + b * POSENC_Q8_BYTES);
-    for (size_t b = 0; y_type == POSENC_Q4_0 && b < n / POSENC_QUANT_BLOCK; b++)
-        quantise_q4_0(x + b * POSENC_QUANT_BLOCK, (uint8_t *)y + b * POSENC_Q4_BYTES);
+    switch (y_type) {
+    case POSENC_F32:
+    case POSENC_F16:
+    case POSENC_BF16: plain_convert_row(x, POSENC_F32, y, y_type, n); break;
+#define CASE(type, name, channels, bytes)                                                                              \
+    case type:                                                                                                         \
+        for (size_t b = 0; b < n / (channels); b++)                                                                    \
+            quantise_##name(x + b * (channels), (void *)((char *)y + b * (bytes)));                                    \
+        break;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
+    }
 }
 
 /* In float32, which is the output or a buffer on its way there. */
@@ -126,11 +132,9 @@ static void one_head(const plain_heads *a, const void *x, void *y) {
 }
 
 static size_t head_bytes(const plain_heads *a, posenc_dtype type) {
-    switch (type) {
-    case POSENC_Q8_0: return a->head_dim / POSENC_QUANT_BLOCK * POSENC_Q8_BYTES;
-    case POSENC_Q4_0: return a->head_dim / POSENC_QUANT_BLOCK * POSENC_Q4_BYTES;
-    default: return a->head_dim * (type == POSENC_F32 ? 4 : 2);
-    }
+    if (posenc_has_blocks(type))
+        return a->head_dim / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
+    return a->head_dim * (type == POSENC_F32 ? 4 : 2);
 }
 
 void plain_task(const plain_heads *a) {

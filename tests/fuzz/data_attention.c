@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../truth_blocks.h"
 #include "../truth_half.h"
 
 typedef struct attention_call {
@@ -32,45 +33,29 @@ static void place_of(const attention_call *c, int64_t j, int64_t b, int64_t *row
     }
 }
 
-static int is_blocks(posenc_dtype type) {
-    return type == POSENC_Q8_0 || type == POSENC_Q4_0;
-}
-
-static int64_t block_bytes(posenc_dtype type) {
-    return type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
-}
-
 static unsigned char *block_at(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
     return (unsigned char *)view->data + c / POSENC_QUANT_BLOCK * view->nb[0] + head * view->nb[1] + row * view->nb[2] +
            page * view->nb[3];
 }
 
-/* The integer of channel c. */
-static int block_number(const unsigned char *block, posenc_dtype type, int64_t c) {
-    const int64_t half = POSENC_QUANT_BLOCK / 2;
-    c %= POSENC_QUANT_BLOCK;
-    if (type == POSENC_Q8_0)
-        return (int8_t)block[2 + c];
-    return (c < half ? block[2 + c] & 15 : block[2 + c - half] >> 4) - 8;
-}
-
 static double channel(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
-    if (!is_blocks(view->dtype))
+    if (!truth_is_blocks(view->dtype))
         return data_get(view, c, head, row, page);
     const unsigned char *block = block_at(view, c, row, head, page);
-    return (double)truth_load(block, POSENC_F16) * (double)block_number(block, view->dtype, c);
+    return (double)truth_load(block, POSENC_F16) *
+           (double)truth_block_number(block, c % POSENC_QUANT_BLOCK, view->dtype);
 }
 
 static void fill_row(const posenc_view *view, double size, int64_t row, int64_t head, int64_t page) {
-    if (!is_blocks(view->dtype)) {
+    if (!truth_is_blocks(view->dtype)) {
         for (int64_t c = 0; c < view->ne[0]; c++)
             data_set(view, c, head, row, page, data_number(size));
         return;
     }
     for (int64_t c = 0; c < view->ne[0]; c += POSENC_QUANT_BLOCK) {
         unsigned char *block = block_at(view, c, row, head, page);
-        truth_store(block, data_number(size / (view->dtype == POSENC_Q8_0 ? 128.0 : 8.0)), POSENC_F16);
-        for (int64_t i = 2; i < block_bytes(view->dtype); i++)
+        truth_store(block, data_number(size / (truth_block_most(view->dtype) + 1.0)), POSENC_F16);
+        for (int64_t i = 2; i < (int64_t)truth_block_bytes(view->dtype); i++)
             block[i] = (unsigned char)data_random();
     }
 }
@@ -80,12 +65,12 @@ static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t
     const posenc_attention_pages *pages = c->task.pages;
     int64_t n_rows = pages != NULL ? c->task.k.ne[2] : c->s.n_k,
             n_pages = pages != NULL ? c->task.k.ne[3] : c->s.n_batch;
-    posenc_dtype stored = is_blocks(type) ? POSENC_F16 : type;
-    int64_t width = is_blocks(type) ? dim / POSENC_QUANT_BLOCK * (block_bytes(type) / 2) : dim;
+    posenc_dtype stored = truth_is_blocks(type) ? POSENC_F16 : type;
+    int64_t width = truth_is_blocks(type) ? dim / POSENC_QUANT_BLOCK * (block_bytes(type) / 2) : dim;
     posenc_view view = data_input(stored, NAN, width, n_heads, n_rows, n_pages);
     view.dtype = type;
     view.ne[0] = dim;
-    view.nb[0] = is_blocks(type) ? block_bytes(type) : view.nb[0];
+    view.nb[0] = truth_is_blocks(type) ? block_bytes(type) : view.nb[0];
     return view;
 }
 
@@ -211,7 +196,7 @@ static int is_read(const attention_call *c, int64_t j, int64_t b) {
 }
 
 static int is_integer(const attention_call *c, posenc_dtype type) {
-    return c->task.math == POSENC_MATH_INT16 && is_blocks(type);
+    return c->task.math == POSENC_MATH_INT16 && truth_is_blocks(type);
 }
 
 static int is_bf16(const attention_call *c) {
@@ -388,7 +373,7 @@ static int64_t draw_dim(int64_t most) {
 
 static posenc_dtype draw_key_type(int64_t *dim) {
     posenc_dtype type = (posenc_dtype)draw(5);
-    *dim = is_blocks(type) ? (*dim + POSENC_QUANT_BLOCK - 1) / POSENC_QUANT_BLOCK * POSENC_QUANT_BLOCK : *dim;
+    *dim = truth_is_blocks(type) ? (*dim + POSENC_QUANT_BLOCK - 1) / POSENC_QUANT_BLOCK * POSENC_QUANT_BLOCK : *dim;
     return type;
 }
 

@@ -57,7 +57,7 @@ void hash_rope_blocks(sweep *s) {
     for (size_t k = 0; k < COUNT(shapes); k++)
         for (int layout = POSENC_ROPE_HALF; layout <= POSENC_ROPE_DEINTERLEAVE; layout++)
             EACH_TYPE(x_type)
-    for (int y_type = POSENC_Q8_0; y_type <= POSENC_Q4_0; y_type++) {
+    for (int y_type = POSENC_FLOAT_TYPES; y_type < POSENC_TYPES; y_type++) {
         fresh();
         posenc_rope *rope = rope_of((posenc_rope_layout)layout, shapes[k][0], shapes[k][1], shapes[k][2]);
         hash_caches(s, rope, shapes[k][0], x_type, (posenc_dtype)y_type, shapes[k][3]);
@@ -70,7 +70,7 @@ void hash_rope_from_blocks(sweep *s) {
     static const int64_t shapes[][3] = {{32, 32, 0}, {128, 128, 0}, {96, 50, 13}, {576, 64, 512}};
     for (size_t k = 0; k < COUNT(shapes); k++)
         for (int layout = POSENC_ROPE_HALF; layout <= POSENC_ROPE_INTERLEAVED; layout++)
-            for (int type = POSENC_Q8_0; type <= POSENC_Q4_0; type++)
+            for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++)
                 EACH_TYPE(y_type) {
                     fresh();
                     posenc_rope *rope = rope_of((posenc_rope_layout)layout, shapes[k][0], shapes[k][1], shapes[k][2]);

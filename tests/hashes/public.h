@@ -13,6 +13,7 @@
 #include "case.h"
 #include "core/dd.h"
 #include "hash.h"
+#include "kernels/formats.h"
 #include "random.h"
 
 /* A line of public.def each, made by hash_<family> of the file of that name. */

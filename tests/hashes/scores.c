@@ -165,10 +165,10 @@ enum { KV_HEADS = 2 };
 
 /* Keys or values of any type. */
 static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n_k, int64_t last) {
-    if (type != POSENC_Q8_0 && type != POSENC_Q4_0)
+    if (!posenc_has_blocks(type))
         return by_head(tensor(s, type, dim, n_k, KV_HEADS, last));
     size_t n_blocks = (size_t)(dim / POSENC_QUANT_BLOCK * n_k * KV_HEADS * last);
-    const size_t size = type == POSENC_Q8_0 ? POSENC_Q8_BYTES : POSENC_Q4_BYTES;
+    const size_t size = (size_t)posenc_block_bytes(type);
     unsigned char *blocks = take(n_blocks * size);
     for (size_t b = 0; b < n_blocks; b++, blocks += size) {
         uint16_t scale = (uint16_t)((next(s) & 0x3ff) + (8 << 10)); /* f16, 2^-7 .. 2^-6 */
@@ -197,7 +197,7 @@ void hash_attention(sweep *s) {
                 CALL(posenc_attention, &scene.params, &q, &keys, &values, &out, scratch,
                      posenc_attention_workspace_bytes(q.ne[0], values.ne[0]), posenc_range_all());
                 hash_view(s, &out);
-                if (type == POSENC_Q8_0 || n_k > 100) /* the reference is slow */
+                if (posenc_has_blocks(type) || n_k > 100) /* the reference is slow */
                     continue;
                 posenc_view p = zeros(POSENC_F32, n_k, QUERIES, HEADS, BATCH);
                 CALL(posenc_attention_reference, &scene.params, &q, &keys, &values, &out, &p);

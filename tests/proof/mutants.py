@@ -6,10 +6,10 @@ import re
 import subprocess
 from typing import NamedTuple
 
-from proof import NEON, ROOT, can_emulate_neon, emulated_tiers, emulation, tiers
+from proof import NEON, ROOT, can_emulate_neon, emulated_tiers, emulation, tier_folders, tiers
 
 SOURCES = [f'src/{folder}/*.[ch]' for folder in ('core', 'rope', 'encoding', 'bias', 'softmax', 'attention', 'analysis', 'simd', 'scalar',
-                                                'avx2', 'avx512', 'neon')] + [f'src/kernels/{name}.h' for name in ('exp', 'exp_scalar', 'fma', 'half')]
+                                                *tier_folders())] + [f'src/kernels/{name}.h' for name in ('exp', 'exp_scalar', 'fma', 'half')]
 # This CPU's own bits decide the one, and what is prefetched no result.
 NOT_CHANGED = 'src/core/cpu.c', 'src/simd/prefetch.h'
 SWAPS = [(' + ', ' - '), (' - ', ' + '), (' * ', ' + '), (' / ', ' * '), (' < ', ' <= '), (' <= ', ' < '), (' > ', ' >= '),
