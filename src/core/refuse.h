@@ -7,17 +7,30 @@
 
 #include <posenc/types.h>
 
-/* Notes the status with its general text, and returns it. */
-posenc_status posenc_refused(posenc_status status);
-
-/* Notes the status with a text: value, and what was wanted. */
+/* Write the text of the calling thread: a status's general one, a value and what was wanted, or "name: " before what is
+ * there. The functions below call them, inline so that a compiler sees which status they return. */
+void posenc_note_status(posenc_status status);
 #if defined(__GNUC__) && !defined(_WIN32)
-__attribute__((format(printf, 2, 3)))
+__attribute__((format(printf, 1, 2)))
 #endif
-posenc_status
-posenc_refuse(posenc_status status, const char *format, ...);
+void
+posenc_note_text(const char *format, ...);
+void posenc_note_argument(const char *name);
+
+/* Notes the status with its general text, and returns it. */
+static inline posenc_status posenc_refused(posenc_status status) {
+    posenc_note_status(status);
+    return status;
+}
+
+/* Notes the status with a text, a format and its values, and returns it. */
+#define posenc_refuse(status, ...) (posenc_note_text(__VA_ARGS__), (status))
 
 /* Puts "name: " before the text of a failure; passes POSENC_OK on. */
-posenc_status posenc_argument(const char *name, posenc_status status);
+static inline posenc_status posenc_argument(const char *name, posenc_status status) {
+    if (status != POSENC_OK)
+        posenc_note_argument(name);
+    return status;
+}
 
 #endif
