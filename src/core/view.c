@@ -217,7 +217,7 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
                                         sy.end - sy.begin);
     for (int i = 1; i < 4 && overlap; i++) /* a single row may have no stride of the rows around it */
         overlap = !are_apart_by_period(x, y, llabs(x->nb[i])) && !are_apart_by_period(x, y, llabs(y->nb[i]));
-    return overlap ? posenc_refuse(POSENC_ERR_OVERLAP, "an output shares bytes with it") : POSENC_OK;
+    return overlap ? posenc_refuse(POSENC_ERR_OVERLAP, "overlaps an output") : POSENC_OK;
 }
 
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {

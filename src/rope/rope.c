@@ -31,11 +31,12 @@ static posenc_status check_params(posenc_rope_params *p) {
         return posenc_refuse(POSENC_ERR_HEAD_DIM, "head_dim is %lld, but 1 .. %d are wanted", (long long)p->head_dim,
                              2 * POSENC_MAX_PAIRS);
     p->n_rot = resolve_n_rot(p);
-    if (p->n_rot < 0 || p->n_rot % 2 != 0 || p->n_offs < 0 || p->n_rot > p->head_dim ||
-        p->n_offs > p->head_dim - p->n_rot)
-        return posenc_refuse(POSENC_ERR_N_ROT,
-                             "n_rot is %lld and n_offs %lld: even, within the %lld channels, is wanted",
-                             (long long)p->n_rot, (long long)p->n_offs, (long long)p->head_dim);
+    if (p->n_rot < 0 || p->n_rot % 2 != 0 || p->n_rot > p->head_dim)
+        return posenc_refuse(POSENC_ERR_N_ROT, "n_rot is %lld, but an even number up to head_dim %lld is wanted",
+                             (long long)p->n_rot, (long long)p->head_dim);
+    if (p->n_offs < 0 || p->n_offs > p->head_dim - p->n_rot)
+        return posenc_refuse(POSENC_ERR_N_ROT, "n_offs is %lld, but 0 .. %lld (head_dim - n_rot) are wanted",
+                             (long long)p->n_offs, (long long)(p->head_dim - p->n_rot));
     if (!posenc_base_is_valid(p->base))
         return posenc_refuse(POSENC_ERR_BASE, "base is %g, but 1 .. 1e30 are wanted", p->base);
     return posenc_rope_check_axes(p);

@@ -314,7 +314,7 @@ ERRORS = {
     'scaling': (posenc.Error, 'scaling: ', lambda: posenc.Rope(16, scaling={'type': 'linear'})),
     'field of scaling': (posenc.Error, 'scaling: fctor', lambda: posenc.Rope(16, scaling={'fctor': 1.0})),
     'number of scaling': (TypeError, 'scaling: factor', lambda: posenc.Rope(16, scaling={'factor': {}})),
-    'no mask': (posenc.Error, 'causal: the mask is not set', lambda: posenc.softmax(X)),
+    'no mask': (posenc.Error, 'causal: mask is not set', lambda: posenc.softmax(X)),
     'causal': (TypeError, 'causal: True or False', lambda: posenc.softmax(X, causal=[1])),
     'causal of int': (TypeError, 'causal: True or False', lambda: posenc.softmax(X, causal=2)),
     'scale of bool': (TypeError, 'scale: a number', lambda: posenc.softmax(X, causal=True, scale=True)),
@@ -382,7 +382,7 @@ ERRORS = {
     'k_end of float': (TypeError, 'k_end: integers', lambda: posenc.softmax(X, causal=True, k_end=[1.5])),
     'k_end beyond int32': (ValueError, 'k_end: .*range', lambda: posenc.softmax(X, causal=True, k_end=[2 ** 40])),
     'heads': (posenc.Error, 'n_heads', lambda: posenc.attention(X[..., :1, :].repeat(3, 1), X, X, causal=True)),
-    'keys': (posenc.Error, 'extent', lambda: posenc.attention(X, X, X[:3], causal=True)),
+    'keys': (posenc.Error, r'v: ne\[2\] is 3, but k', lambda: posenc.attention(X, X, X[:3], causal=True)),
     'offsets': (posenc.Error, 'offsets: ', lambda: posenc.softmax(
         np.zeros((1, 1, 4, 4), 'f4'), causal=True, bias=posenc.RelBias(np.zeros((1, 2), 'f4'), 0))),
     'range': (TypeError, 'offsets: a range', lambda: posenc.RelBias.alibi([1.0], 5)),
