@@ -44,7 +44,21 @@ static void refused(posenc_status got, posenc_status want, const char *text, con
         fail_msg("%s: \"%s\" has no \"%s\"", what, posenc_last_error(), text);
     for (size_t i = 0; i < sizeof out / sizeof *out; i++)
         assert_true(out[i] == 77.0f);
+    for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+        assert_true(q[i] == 0.5f);
+    for (size_t i = 0; i < sizeof k_cache / sizeof *k_cache; i++)
+        assert_true(k_cache[i] == 0x3c00 && v_cache[i] == 0x3c00);
     start();
+}
+
+/* Numbers that no refused call changes. */
+static void fill_all(void) {
+    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
+        out[i] = 77.0f;
+    for (size_t i = 0; i < sizeof q / sizeof *q; i++)
+        q[i] = 0.5f;
+    for (size_t i = 0; i < sizeof k_cache / sizeof *k_cache; i++)
+        k_cache[i] = v_cache[i] = 0x3c00; /* 1 */
 }
 
 #define MISTAKE(status, text, change, call)                                                                            \
@@ -60,8 +74,20 @@ static void test_step(void **state) {
     const posenc_score_params unset = POSENC_SCORE_DEFAULTS;
 #define IN_STEP(status, text, change) MISTAKE(status, text, change, posenc_step_run(&step, scratch, scratch_bytes))
     IN_STEP(POSENC_ERR_UNSET, "scale is 0", params.scale = 0.0f);
-    IN_STEP(POSENC_ERR_MASK_UNSET, "mask is not set", params = unset);
+    IN_STEP(POSENC_ERR_UNSET, "begin with posenc_score_params_of", memset(&params, 0, sizeof params));
+    IN_STEP(POSENC_ERR_MASK_UNSET, "mask is not set", params = unset; params.scale = 0.125f);
     IN_STEP(POSENC_ERR_POSITION, "params.positions", params = (posenc_score_params){.scale = 0.125f});
+    IN_STEP(POSENC_ERR_SCALE, "cap is -1", params.cap = -1.0f);
+    IN_STEP(POSENC_ERR_ENUM, "math is 99", step.math = (posenc_attention_math)99);
+    IN_STEP(POSENC_ERR_ENUM, "fully_masked", params.output.fully_masked = POSENC_FULLY_MASKED_UNIFORM);
+    IN_STEP(POSENC_ERR_NULL, "out", step.out = NULL);
+    IN_STEP(POSENC_ERR_STRIDE, "out", step.out = (char *)out + 1);
+    IN_STEP(POSENC_ERR_OVERLAP, "", step.out = q);
+    IN_STEP(POSENC_ERR_OVERLAP, "q overlaps k", step.k = q);
+    IN_STEP(POSENC_ERR_OVERLAP, "q overlaps k_cache", step.k_cache = q);
+    IN_STEP(POSENC_ERR_OVERLAP, "k_cache overlaps v_cache", step.v_cache = k_cache + 2 * KV_HEADS * DIM);
+    IN_STEP(POSENC_ERR_OVERLAP, "k_cache overlaps v_cache", step.v_cache = k_cache);
+    IN_STEP(POSENC_ERR_N_HEADS, "n_heads of sinks and slopes is 0", params.bias.alibi_slopes = slopes);
     IN_STEP(POSENC_ERR_WORKSPACE, "cache_bytes is 4096, but 16 tokens of this type have 8192",
             step.cache_type = POSENC_F32);
     IN_STEP(POSENC_ERR_WORKSPACE, "cache_bytes", step.cache_type = POSENC_Q8_0);
@@ -76,10 +102,18 @@ static void test_step(void **state) {
             params.bias.alibi_slopes = slopes;
             params.n_heads = HEADS + 1);
     IN_STEP(POSENC_ERR_NULL, "data is NULL", step.k = NULL);
-    IN_STEP(POSENC_ERR_NULL, "", step.k_cache = NULL);
+    IN_STEP(POSENC_ERR_NULL, "k_cache is NULL", step.k_cache = NULL);
+    IN_STEP(POSENC_ERR_NULL, "rope is NULL", step.rope = NULL);
+    IN_STEP(POSENC_ERR_NULL, "params is NULL", step.params = NULL);
+    MISTAKE(POSENC_ERR_WORKSPACE, "scratch: ", (void)0, posenc_step_run(&step, scratch, scratch_bytes / 2));
+    MISTAKE(POSENC_ERR_NULL, "scratch", (void)0, posenc_step_run(&step, NULL, scratch_bytes));
     MISTAKE(POSENC_ERR_WORKSPACE, "scratch: ", (void)0, posenc_step_attend(&step, scratch, scratch_bytes / 2, 0, 1));
     MISTAKE(POSENC_ERR_WORKSPACE, "scratch: 0 bytes", (void)0, posenc_step_attend(&step, scratch, 0, 0, 1));
-    MISTAKE(POSENC_ERR_ROWS, "ith is 2 of nth 2", (void)0, posenc_step_append(&step, 2, 2));
+    MISTAKE(POSENC_ERR_ROWS, "ith is 3 and nth 2", (void)0, posenc_step_append(&step, 3, 2));
+    MISTAKE(POSENC_ERR_ROWS, "ith is 0 and nth 0", (void)0, posenc_step_append(&step, 0, 0));
+    MISTAKE(POSENC_ERR_ROWS, "1 .. 65536", (void)0, posenc_step_attend(&step, scratch, scratch_bytes, 0, 65537));
+    MISTAKE(POSENC_OK, "", (void)0, posenc_step_append(&step, 2, 2)); /* only checks */
+    MISTAKE(POSENC_OK, "", (void)0, posenc_step_attend(&step, scratch, scratch_bytes, 1, 1));
 }
 
 /* ---- Views ---- */
@@ -204,8 +238,7 @@ static void test_right(void **state) {
             truth_ok(posenc_step_attend(&step, scratch, scratch_bytes, ith, nth));
         truth_same_bits(out, want, sizeof out / sizeof *out, "%d threads", nth);
     }
-    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
-        out[i] = 77.0f;
+    fill_all();
 }
 
 /* More tokens than positions are counted at a time: the cache of one call is that of token by token. */
@@ -256,8 +289,7 @@ int main(void) {
     scratch = malloc(scratch_bytes);
     if (scratch == NULL || posenc_rope_create(&p, &rope) != POSENC_OK)
         return 1;
-    for (size_t i = 0; i < sizeof out / sizeof *out; i++)
-        out[i] = 77.0f;
+    fill_all();
     start();
     const struct CMUnitTest tests[] = {
         truth_test(test_step),  truth_test(test_views),       truth_test(test_softmax_and_rope),

@@ -99,7 +99,7 @@ static inline posenc_attention_args posenc_attention_args_of(const posenc_score_
  *
  * Key blocks (512 keys) and panels (32) that a work unit's queries all have masked are not read. **Not seen: heads
  * and tokens swapped where counts are equal, memory of another type than dtype, views over a whole cache with
- * query_start unset. posenc_step (step.h) has none of them.** */
+ * query_start unset. posenc_step (step.h) has the first and the last right.** */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
                                               posenc_range units);
 

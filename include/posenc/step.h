@@ -26,12 +26,12 @@ typedef struct posenc_step {
     /** for n_past + n_tokens keys, without positions (POSENC_ERR_POSITION) and sequences (POSENC_ERR_MASK) */
     const posenc_score_params *params;
     int64_t head_dim, n_heads, n_kv_heads;
-    posenc_dtype type; /**< q, k, v, out: F32, F16 or BF16 */
+    posenc_dtype type; /**< q, k, v, out: F32, F16 or BF16; **another memory type: not seen** */
     void *q;           /**< **rotated in place: append once a step** */
     const void *k, *v;
     void *out;
     int64_t token_stride;     /**< bytes between tokens of q, k, v (fused projection); 0: dense */
-    int64_t n_past;           /**< tokens in the cache before */
+    int64_t n_past;           /**< tokens in the cache before; **wrong: not seen** */
     int64_t n_tokens;         /**< new tokens: n_past + n_tokens <= n_ctx (POSENC_ERR_CONTEXT) */
     const int32_t *positions; /**< planes [n_axes][n_tokens]; NULL, not with a tree: n_past, n_past + 1 .. */
     void *k_cache, *v_cache;
@@ -41,17 +41,20 @@ typedef struct posenc_step {
     posenc_attention_math math;
 } posenc_step;
 
-/** Rotates q, writes rotated k, and v, to the cache: share of thread ith of nth (POSENC_ERR_ROWS). */
+/** Rotates q, writes rotated k, and v, to the cache: share of thread ith of nth (POSENC_ERR_ROWS); ith = nth:
+ * only checks. q, k, v and caches are apart. */
 POSENC_API posenc_status posenc_step_append(const posenc_step *step, int64_t ith, int64_t nth);
 
-/** Writes out: share of thread ith of nth, once all have appended (a barrier). scratch:
- * posenc_attention_workspace_bytes of this thread. */
+/** Writes out: share of thread ith of nth, once all have appended (a barrier); ith = nth: only checks. scratch:
+ * posenc_attention_workspace_bytes(head_dim, head_dim) of this thread. */
 POSENC_API posenc_status posenc_step_attend(const posenc_step *step, void *scratch, size_t scratch_bytes, int64_t ith,
                                             int64_t nth);
 
-/** Appends and attends, by one thread. */
+/** Checks, appends and attends, by one thread. */
 static inline posenc_status posenc_step_run(const posenc_step *step, void *scratch, size_t scratch_bytes) {
-    posenc_status status = posenc_step_append(step, 0, 1);
+    posenc_status status = posenc_step_attend(step, scratch, scratch_bytes, 1, 1);
+    if (status == POSENC_OK)
+        status = posenc_step_append(step, 0, 1);
     return status == POSENC_OK ? posenc_step_attend(step, scratch, scratch_bytes, 0, 1) : status;
 }
 

@@ -135,8 +135,6 @@ posenc_status posenc_attention_run(const posenc_attention_args *args, void *scra
     return POSENC_OK;
 }
 
-/* ---- Partitions ---- */
-
 /* ---- Split-KV partitions ---- */
 
 /* Sums of a unit and a segment among all partitions: [segment][pair of the call][v_dim + 2]. */

@@ -23,6 +23,8 @@ static int has_sequences(const posenc_score_sequences *s) {
 
 /* Positions come from n_past, and there is one sequence. */
 static posenc_status check_params(const posenc_step *step) {
+    if (step->params->scale == 0.0f)
+        return posenc_refuse(POSENC_ERR_UNSET, "params.scale is 0: begin with posenc_score_params_of");
     if (has_positions(&step->params->positions) || (step->params->tree != NULL && step->positions == NULL))
         return posenc_refuse(POSENC_ERR_POSITION, "params.positions: unset is wanted; n_past says where queries are");
     return has_sequences(&step->params->sequences)
@@ -47,7 +49,7 @@ static posenc_status check_cache(const posenc_step *step) {
     posenc_view cache = posenc_view_dense(NULL, step->cache_type, step->head_dim, step->n_kv_heads, step->n_ctx, 1);
     int64_t token_bytes = cache.nb[2];
     if (step->n_ctx > 0 && (step->k_cache == NULL || step->v_cache == NULL))
-        return posenc_refused(POSENC_ERR_NULL);
+        return posenc_refuse(POSENC_ERR_NULL, "%s is NULL", step->k_cache == NULL ? "k_cache" : "v_cache");
     if (token_bytes == 0)
         return posenc_refused(POSENC_ERR_DTYPE);
     uint64_t wanted = (uint64_t)token_bytes * (uint64_t)step->n_ctx;
@@ -58,11 +60,12 @@ static posenc_status check_cache(const posenc_step *step) {
                                (unsigned long long)wanted);
 }
 
-static posenc_status check_step(const posenc_step *step, int64_t ith, int64_t nth) {
+static posenc_status check_counts(const posenc_step *step) {
     if (step == NULL || step->params == NULL || step->rope == NULL)
-        return posenc_refused(POSENC_ERR_NULL);
-    if (ith < 0 || ith >= nth || nth > (int64_t)1 << 16)
-        return posenc_refuse(POSENC_ERR_ROWS, "ith is %lld of nth %lld", (long long)ith, (long long)nth);
+        return posenc_refuse(POSENC_ERR_NULL, "%s is NULL",
+                             step == NULL           ? "step"
+                             : step->params == NULL ? "params"
+                                                    : "rope");
     if (!is_count(step->head_dim) || step->head_dim > POSENC_MAX_HEAD_DIM)
         return posenc_refuse(POSENC_ERR_HEAD_DIM, "head_dim is %lld, but 1 .. %d are wanted", (long long)step->head_dim,
                              POSENC_MAX_HEAD_DIM);
@@ -106,6 +109,61 @@ static void set_tensors(const posenc_step *step, posenc_rope_tensor tensors[TENS
         posenc_rope_tensor_of(tokens_of(step, step->v, step->n_kv_heads), rows_to_write(step, step->v_cache), 0, 1.0f);
 }
 
+/* ---- Checks of memory, and of what attention needs ---- */
+
+/* q is written while k and v are read, and the caches while both are; the caches are apart as a whole. */
+static posenc_status check_apart(const posenc_step *step) {
+    const struct {
+        const char *name;
+        posenc_view view;
+    } of[] = {
+        {"q", tokens_of(step, step->q, step->n_heads)},        {"k", tokens_of(step, step->k, step->n_kv_heads)},
+        {"v", tokens_of(step, step->v, step->n_kv_heads)},     {"k_cache", cached(step, step->k_cache, step->n_ctx)},
+        {"v_cache", cached(step, step->v_cache, step->n_ctx)},
+    };
+    static const int pairs[][2] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {1, 4}, {2, 3}, {3, 4}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        int x = pairs[i][0], y = pairs[i][1];
+        posenc_view first = posenc_storage_of(&of[x].view), second = posenc_storage_of(&of[y].view);
+        if (posenc_check_apart(&first, &second) != POSENC_OK)
+            return posenc_refuse(POSENC_ERR_OVERLAP, "%s overlaps %s", of[x].name, of[y].name);
+    }
+    return POSENC_OK;
+}
+
+/* Views of attention's arguments, which point to each other. */
+typedef struct step_views {
+    posenc_view q, k, v, out;
+} step_views;
+
+static posenc_attention_args attention_of(const posenc_step *step, step_views *views) {
+    int64_t n_k = step->n_past + step->n_tokens;
+    views->q = tokens_of(step, step->q, step->n_heads);
+    views->k = cached(step, step->k_cache, n_k);
+    views->v = cached(step, step->v_cache, n_k);
+    views->out = posenc_view_dense(step->out, step->type, step->head_dim, step->n_heads, step->n_tokens, 1);
+    posenc_attention_args args = posenc_attention_args_of(step->params, &views->q, &views->k, &views->v, &views->out);
+    args.math = step->math;
+    return args;
+}
+
+/* Attention's arguments are checked before the cache is written: a step that is refused writes nothing. */
+static posenc_status check_attention(const posenc_step *step) {
+    step_views views;
+    posenc_attention_args args = attention_of(step, &views);
+    posenc_view scores = {.dtype = POSENC_F32, .ne = {step->n_past + step->n_tokens, step->n_tokens, step->n_heads, 1}};
+    return posenc_check_attention_args(&args, &scores);
+}
+
+/* Share ith of nth of n, which is empty for ith = nth. */
+static posenc_status share_of(int64_t n, int64_t ith, int64_t nth, posenc_range *share) {
+    if (ith < 0 || nth < 1 || ith > nth || nth > (int64_t)1 << 16)
+        return posenc_refuse(POSENC_ERR_ROWS, "ith is %lld and nth %lld, but 0 .. nth, and 1 .. 65536, are wanted",
+                             (long long)ith, (long long)nth);
+    *share = ith == nth ? (posenc_range){n, n} : posenc_range_of_thread(n, ith, nth);
+    return POSENC_OK;
+}
+
 /* ---- Append ---- */
 
 /* Tokens first .. first + n - 1 of the tensors. */
@@ -135,7 +193,11 @@ static void append_counted(const posenc_step *step, const posenc_rope_tensor *te
 
 posenc_status posenc_step_append(const posenc_step *step, int64_t ith, int64_t nth) {
     static const int32_t any_position[POSENC_MAX_AXES];
-    posenc_status status = check_step(step, ith, nth);
+    posenc_status status = check_counts(step);
+    if (status == POSENC_OK)
+        status = check_apart(step);
+    if (status == POSENC_OK)
+        status = check_attention(step);
     if (status != POSENC_OK)
         return status;
     posenc_rope_tensor tensors[TENSORS];
@@ -143,14 +205,11 @@ posenc_status posenc_step_append(const posenc_step *step, int64_t ith, int64_t n
     posenc_coords at = posenc_planes(step->positions != NULL ? step->positions : any_position);
     int64_t n_checked = step->positions != NULL ? step->n_tokens : posenc_min(step->n_tokens, 1), n_rows;
     status = posenc_rope_check_tensors(step->rope, tensors, TENSORS, &at, NULL, n_checked, POSENC_FORWARD, &n_rows);
-    posenc_view new_keys = posenc_storage_of(&tensors[1].y), new_values = posenc_storage_of(&tensors[2].y);
+    posenc_range rows;
     if (status == POSENC_OK)
-        status = posenc_check_apart(&new_keys, &new_values);
-    if (status != POSENC_OK)
+        status = share_of(n_rows, ith, nth, &rows);
+    if (status != POSENC_OK || rows.begin == rows.end)
         return status;
-    posenc_range rows = posenc_range_of_thread(n_rows, ith, nth);
-    if (rows.begin == rows.end)
-        return POSENC_OK;
     if (step->positions != NULL)
         posenc_rope_run_tensors(step->rope, tensors, TENSORS, &at, NULL, POSENC_FORWARD, rows);
     else
@@ -162,15 +221,12 @@ posenc_status posenc_step_append(const posenc_step *step, int64_t ith, int64_t n
 
 posenc_status posenc_step_attend(const posenc_step *step, void *scratch, size_t scratch_bytes, int64_t ith,
                                  int64_t nth) {
-    posenc_status status = check_step(step, ith, nth);
+    posenc_status status = check_counts(step);
     if (status != POSENC_OK)
         return status;
-    int64_t n_k = step->n_past + step->n_tokens;
-    posenc_view q = tokens_of(step, step->q, step->n_heads), k = cached(step, step->k_cache, n_k);
-    posenc_view v = cached(step, step->v_cache, n_k);
-    posenc_view out = posenc_view_dense(step->out, step->type, step->head_dim, step->n_heads, step->n_tokens, 1);
-    posenc_attention_args args = posenc_attention_args_of(step->params, &q, &k, &v, &out);
-    args.math = step->math;
-    posenc_range units = posenc_range_of_thread(posenc_attention_unit_count(&q, &k), ith, nth);
-    return posenc_attention_run(&args, scratch, scratch_bytes, units);
+    step_views views;
+    posenc_attention_args args = attention_of(step, &views);
+    posenc_range units;
+    status = share_of(posenc_attention_unit_count(&views.q, &views.k), ith, nth, &units);
+    return status == POSENC_OK ? posenc_attention_run(&args, scratch, scratch_bytes, units) : status;
 }

@@ -30,8 +30,7 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_BASE: return "base or min_timescale is not finite or not in its range";
     case POSENC_ERR_FREQUENCY: return "a frequency is not finite or exceeds POSENC_MAX_FREQUENCY";
     case POSENC_ERR_SCALING: return "a number of the frequency scaling is missing, not finite, or not in its range";
-    case POSENC_ERR_CONTEXT:
-        return "a length in tokens that the frequency scaling needs is missing, or not in its range";
+    case POSENC_ERR_CONTEXT: return "a length in tokens is missing, or not in its range";
     case POSENC_ERR_FACTORS:
         return "a list of frequency factors is missing, of wrong length, or not finite and positive";
     case POSENC_ERR_N_HEADS: return "the head count is not in its range";
@@ -44,7 +43,7 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_OFFSETS: return "the relative bias or relative index does not cover the offsets of the call";
     case POSENC_ERR_BUCKETS: return "the number of buckets or the distance that they cover is not in its range";
     case POSENC_ERR_WORKSPACE:
-        return "scratch or partitions are smaller than the function of the call's name and _bytes says";
+        return "scratch or partitions have too few bytes, or a cache another size than its tokens";
     case POSENC_ERR_ISA: return "the instruction set is not built in, or this machine cannot run it";
     case POSENC_ERR_MEMORY: return "out of memory";
     }
