@@ -5,7 +5,7 @@
 #ifndef POSENC_DD_H
 #define POSENC_DD_H
 
-/* Beyond, the low half of e^-x would be denormal and lose bits. */
+/* Largest x of e^-x: for larger ones the low half would be denormal and lose bits. */
 #define POSENC_DD_MAX_EXP 670.0
 
 typedef struct posenc_dd {

@@ -37,6 +37,7 @@ const posenc_feature *posenc_feature_at(int i) {
     return (size_t)i < sizeof features / sizeof features[0] ? &features[i] : NULL;
 }
 
+/* Features stand best first: the one that is left out takes along those before it, which include its kernels. */
 int posenc_feature_is_on(const posenc_feature *feature) {
     int is_left_out = left_out != NULL && left_out->tier == feature->tier && left_out >= feature;
     return feature->kernels != NULL && !is_left_out && posenc_cpu_has(feature->of_cpu);

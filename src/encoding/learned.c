@@ -21,7 +21,7 @@ static const posenc_lookup defaults = POSENC_LOOKUP_DEFAULTS;
 
 /* ---- Rows of a table ---- */
 
-/* id + offset within 0 .. n_rows-1, or -1 for a row that is 0. */
+/* Table row of an id: id + offset, clamped to the table, or -1 where the policy makes the output row zeros. */
 static int64_t row_of(const posenc_lookup *lookup, int64_t n_rows, int64_t id) {
     int64_t r;
     if (__builtin_add_overflow(id, lookup->offset, &r))

@@ -98,7 +98,8 @@ static double sum_exponentials(const row *a, float max) {
     return lanes[0] + (double)posenc_exp_nonpositive(a->sink - max);
 }
 
-/* Exponential or probability of a key. A NaN or +inf in the row makes inverse NaN, and so every visible key. */
+/* Writes the exponential or probability of each key. A NaN or +inf in the row makes inverse NaN, and so every visible
+ * key. */
 static void finish(const row *a, float max, double sum) {
     float inverse = a->form == POSENC_PROBABILITIES ? (float)(1.0 / sum) : 1.0f;
     /* Below, the product would be denormal. */

@@ -304,8 +304,8 @@ V_INLINE void walk_groups(const posenc_rope_args *a, head_rest *at, const int ve
 
 /* Walks `lanes` lanes in groups. Vectors, types and whether there is a norm are constants in every call, so that they
  * become registers and instructions. A head is walked at once where that can be: over 38 MB, walking 48 pairs as 2
- * vectors and then 1 took 1.4 times as long as all 3. Groups are code: heads that change their type, or are normed,
- * have fewer kinds of them; with a norm, a group of 4 has as many factors as others of 8.
+ * vectors and then 1 took 1.4 times as long as all 3. Each size of group is code of its own, so heads that change their
+ * type, or are normed, have fewer sizes; a norm's factors take registers, so its largest group is 4 vectors, not 8.
  *
  * Where all kinds are there, the tail goes into the last of several vectors: masked, beside whole ones, it
  * would wait in cache for what was just stored next to it (docs/results/zen4-avx512.md). Elsewhere it is a walk of its

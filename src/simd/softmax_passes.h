@@ -31,6 +31,8 @@ V_INLINE void plain_step(const plain_terms *t, float *y, size_t j, size_t rest, 
     }
 }
 
+/* Logits of run r of a row whose terms are plain: a product, a constant, and a slope times the distance to the query,
+ * which is counted in `direction` (1: keys up to the query's own, -1: keys behind it). */
 V_INLINE void plain_run(const row *a, run r, const logit_kind kind, const int has_scores, float constant,
                         int32_t direction, vf *total) {
     plain_terms terms = plain_terms_of(a, constant, direction);

@@ -251,7 +251,7 @@ static posenc_status check_by_key(const posenc_view *products) {
     return stride > -((int64_t)1 << 26) && stride < (int64_t)1 << 26 ? POSENC_OK : posenc_refused(POSENC_ERR_STRIDE);
 }
 
-/* Rows of products belong to queries, or to keys: n of them. */
+/* products: [table rows, n, n_heads, n_batch], where n counts queries, or keys. */
 static posenc_status check_relative(const posenc_relative *r, const posenc_view *y, int64_t n, posenc_offsets visible) {
     if (r->products == NULL && r->index == NULL)
         return POSENC_OK;
