@@ -15,8 +15,9 @@
     FORMAT(POSENC_Q8_0, q8_0, 32, POSENC_Q8_BYTES)                                                                     \
     FORMAT(POSENC_Q4_0, q4_0, 32, POSENC_Q4_BYTES)
 
-/* TYPE(type, name), of one element a channel; and all types, of whose rows TYPE takes the first two columns. */
-#define POSENC_EACH_FLOAT_TYPE(TYPE) TYPE(POSENC_F32, f32) TYPE(POSENC_F16, f16) TYPE(POSENC_BF16, bf16)
+/* The same columns of types without blocks: one channel, and its bytes. */
+#define POSENC_EACH_FLOAT_TYPE(TYPE)                                                                                   \
+    TYPE(POSENC_F32, f32, 1, 4) TYPE(POSENC_F16, f16, 1, 2) TYPE(POSENC_BF16, bf16, 1, 2)
 #define POSENC_EACH_TYPE(TYPE) POSENC_EACH_FLOAT_TYPE(TYPE) POSENC_EACH_FORMAT(TYPE)
 
 /* First lines of a switch that has no default, so that the compiler names a format that it lacks: types that cannot
