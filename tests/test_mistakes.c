@@ -246,12 +246,13 @@ static void test_long_prompt(void **state) {
     (void)state;
     enum { LONG = 300 };
     static float long_q[LONG * HEADS * DIM], long_k[LONG * KV_HEADS * DIM], long_v[LONG * KV_HEADS * DIM];
+    static float long_out[LONG * HEADS * DIM];
     static uint16_t caches[2][2][LONG * KV_HEADS * DIM];
     truth_fill(long_k, LONG * KV_HEADS * DIM);
     truth_fill(long_v, LONG * KV_HEADS * DIM);
     for (int way = 0; way < 2; way++) {
         start();
-        step.q = long_q, step.n_ctx = LONG, step.cache_bytes = sizeof caches[0][0];
+        step.q = long_q, step.out = long_out, step.n_ctx = LONG, step.cache_bytes = sizeof caches[0][0];
         step.k_cache = caches[way][0], step.v_cache = caches[way][1];
         for (int64_t t = 0; t < LONG; t += step.n_tokens) {
             step.n_past = t;

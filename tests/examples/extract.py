@@ -12,7 +12,8 @@ import pathlib
 import re
 import sys
 
-# Variables that each example of a header uses without declaring them, in C; and headers without an example.
+# Variables that each example of a header uses without declaring them, in C; and headers without an example. Objects are
+# static: examples do not free them, and a sanitizer would call them lost.
 GIVEN = {
     'analysis.h': [
         'static float encoding[64 * 128], matrix[128 * 128];',
@@ -53,7 +54,7 @@ GIVEN = {
     ],
     'relative.h': [
         'enum { n_q = 4, n_k = 4 }; static float a_k[33 * 64], queries[8 * 4 * 64], buffer[8 * 4 * 33]; int32_t memory[n_k]; '
-        'posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal()); (void)&params; posenc_relative_table *table; '
+        'posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal()); (void)&params; static posenc_relative_table *table; '
         'posenc_view rows = posenc_view_dense(a_k, POSENC_F32, 64, 1, 33, 1), q = posenc_view_dense(queries, POSENC_F32, 64, '
         '8, n_q, 1), products = posenc_view_dense(buffer, POSENC_F32, 33, n_q, 8, 1); if '
         '(posenc_relative_table_create(&rows, &table) != POSENC_OK) return 1;',
@@ -62,7 +63,7 @@ GIVEN = {
         'int64_t n_tokens = 4; static float data[4 * 32 * 128]; int32_t positions[4] = {0, 1, 2, 7};',
     ],
     'rope_config.h': [
-        'posenc_status status; posenc_rope *rope;',
+        'posenc_status status; static posenc_rope *rope;',
     ],
     'rope_scaling.h': [
         '',
@@ -80,7 +81,7 @@ GIVEN = {
         'enum { n = 2, n_past = 3 }; static float q[n * 32 * 128], k[n * 8 * 128], v[n * 8 * 128], out[n * 32 * 128]; static '
         'uint16_t k_cache[4096 * 8 * 128], v_cache[4096 * 8 * 128]; static float scratch[1 << 18]; const size_t scratch_bytes = '
         'sizeof scratch; posenc_rope_params rotation = POSENC_ROPE_DEFAULTS; rotation.layout = POSENC_ROPE_HALF; '
-        'rotation.head_dim = rotation.n_rot = 128; posenc_rope *rope; if (posenc_rope_create(&rotation, &rope) != POSENC_OK) '
+        'rotation.head_dim = rotation.n_rot = 128; static posenc_rope *rope; if (posenc_rope_create(&rotation, &rope) != POSENC_OK) '
         'return 1;',
     ],
     'types.h': [
