@@ -98,8 +98,8 @@ static inline posenc_attention_args posenc_attention_args_of(const posenc_score_
  *     bool_mask, tree, given positions, lists     finite v
  *
  * Key blocks (512 keys) and panels (32) that a work unit's queries all have masked are not read. **Not seen: heads
- * and tokens swapped where counts are equal, memory of another type than dtype, views over a whole cache with
- * query_start unset. posenc_step (step.h) has the first and the last right.** */
+ * and tokens swapped where counts are equal, another type of memory, nb[2] in elements, query_start forgotten for a
+ * whole cache. posenc_step (step.h) avoids the first and last.** */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
                                               posenc_range units);
 
