@@ -32,10 +32,20 @@ static void read_attention(const char *text) {
     log_error("posenc: POSENC_GGML_ATTENTION_MATH='%.64s' is neither auto, f32 nor int16: it stays auto\n", text);
 }
 
+static void read_stats(const char *text) {
+    if (strcmp(text, "1") == 0)
+        options.has_stats = true;
+    else if (strcmp(text, "0") != 0)
+        log_error("posenc: POSENC_GGML_STATS='%.64s' is neither 0 nor 1: nothing is counted\n", text);
+}
+
 void read_options(void) {
     const char *min_elements = getenv("POSENC_GGML_MIN_ELEMENTS"), *attention = getenv("POSENC_GGML_ATTENTION_MATH");
+    const char *stats = getenv("POSENC_GGML_STATS");
     if (min_elements != NULL)
         read_min_elements(min_elements);
     if (attention != NULL)
         read_attention(attention);
+    if (stats != NULL)
+        read_stats(stats);
 }

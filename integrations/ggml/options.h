@@ -3,6 +3,7 @@
 #ifndef POSENC_GGML_OPTIONS_H
 #define POSENC_GGML_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Arithmetic of FLASH_ATTN_EXT where K or V is quantised. */
@@ -15,6 +16,7 @@ typedef enum attention_choice {
 typedef struct plugin_options {
     int64_t min_elements;       /* POSENC_GGML_MIN_ELEMENTS: nodes of less work stay with ggml */
     attention_choice attention; /* POSENC_GGML_ATTENTION_MATH */
+    bool has_stats;             /* POSENC_GGML_STATS=1 */
 } plugin_options;
 
 extern plugin_options options;

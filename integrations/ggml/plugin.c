@@ -352,7 +352,7 @@ static void begin_stats(void) {
     const char *names[N_OPERATIONS];
     for (size_t i = 0; i < N_OPERATIONS; i++)
         names[i] = operations[i].name;
-    stats_begin(names, N_OPERATIONS);
+    stats_begin(options.has_stats, names, N_OPERATIONS);
 }
 
 /* The one symbol that ggml looks for. NULL makes it go on without this backend. */

@@ -3,8 +3,6 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 enum { MAX_OPERATIONS = 8 };
@@ -24,16 +22,11 @@ static counts operations[MAX_OPERATIONS];
 static size_t n_operations;
 static atomic_llong n_splits, n_teams, n_threads;
 
-void stats_begin(const char *const *names, size_t n) {
-    const char *text = getenv("POSENC_GGML_STATS");
-    is_on = text != NULL && strcmp(text, "1") == 0;
+void stats_begin(bool is_asked_for, const char *const *names, size_t n) {
+    is_on = is_asked_for;
     n_operations = n < MAX_OPERATIONS ? n : MAX_OPERATIONS;
     for (size_t i = 0; i < n_operations; i++)
         operations[i].name = names[i];
-}
-
-bool stats_are_on(void) {
-    return is_on;
 }
 
 void stats_asked(size_t operation, decline why) {

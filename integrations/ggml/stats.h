@@ -19,9 +19,8 @@ typedef enum decline {
     N_DECLINES
 } decline;
 
-/* Reads the variable; `names` are ggml's names of the n operations, which all calls below number. */
-void stats_begin(const char *const *names, size_t n);
-bool stats_are_on(void);
+/* Counts from now on, if asked to; `names` are ggml's names of the n operations, which all calls below number. */
+void stats_begin(bool is_asked_for, const char *const *names, size_t n);
 
 /* Counts ggml's question about a node; ggml asks about each several times. */
 void stats_asked(size_t operation, decline why);
