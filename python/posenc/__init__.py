@@ -5,6 +5,8 @@ Arrays have the axes of C in reverse, innermost last: heads are (n_batch, n_toke
 strides; a result is written to `out`, or in place, or to a new array. `threads` splits the work and changes no bit.
 docs/python.md is the manual.
 """
+import importlib
+
 from . import _core, _objects
 from ._config import rope_from_config
 from ._core import *  # noqa: F403
@@ -14,3 +16,10 @@ __all__ = [name for name in dir(_core) if not name.startswith('_')] + ['__versio
 
 _objects.install(globals())
 Rope.from_config = staticmethod(rope_from_config)
+
+
+def __getattr__(name):
+    """Imports the reader of configs when it is used: it would take four fifths of `import posenc`."""
+    if name == 'model':
+        return importlib.import_module('posenc.model')
+    raise AttributeError(f'module {__name__!r} has no attribute {name!r}')

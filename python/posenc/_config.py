@@ -1,5 +1,5 @@
 """Rope.from_config: the rotary embedding of a config.json, as posenc.model reads it."""
-from .model import Refused, read_quietly, tell_unknown
+import posenc
 
 _KINDS = {'alibi': 'ALiBi', 'learned': 'a learned table', 'sinusoidal': 'sinusoids', 'none': 'none',
           'relative_buckets': 'a bias by buckets of distance', 'relative_keys': 'learned rows by distance'}
@@ -21,28 +21,32 @@ def rope_from_config(config, *, part='text', layer_type=None, layout=None, conte
     """
     if layout is not None:
         options['layout'] = layout
-    model = read_quietly(config, context or 0.0, part, options.pop('head_dim', None))
-    tell_unknown(model, strict, 3)
+    model = posenc.model.read_quietly(config, context or 0.0, part, options.pop('head_dim', None))
+    posenc.model.tell_unknown(model, strict, 3)
     if model.positions != 'rope':
-        raise Refused(f'model_type "{model.model_type:.63}" has no RoPE; its positions are: {_KINDS[model.positions]}')
+        raise _refused(f'model_type "{model.model_type:.63}" has no RoPE; its positions are: {_KINDS[model.positions]}')
     for argument, what in model.guessed.items():
         if argument not in options:
-            raise Refused(f'{argument}: neither the file nor its model_type "{model.model_type:.63}" tells it; give it '
+            raise _refused(f'{argument}: neither the file nor its model_type "{model.model_type:.63}" tells it; give it '
                           f'({what} is what many have)')
     return _table(model, layer_type).rope(**options)
+
+
+def _refused(why):
+    return posenc.model.Refused(why)
 
 
 def _table(model, layer_type):
     """The first table of layers of a type, if all of these make the same Rope."""
     if any(table.is_alternative for table in model.tables):
-        raise Refused(f'context: the frequencies are others {" and ".join(table.name for table in model.tables)}; give '
+        raise _refused(f'context: the frequencies are others {" and ".join(table.name for table in model.tables)}; give '
                       'the longest sequence to come')
     types = dict.fromkeys(name for table in model.tables for name in (table.layer_types or (table.name,)))
     fit = [table for table in model.tables
            if layer_type is None or layer_type == table.name or layer_type in table.layer_types]
     if not fit or any(not _are_alike(fit[0], table) for table in fit):
         given = '' if layer_type is None else f'{layer_type!r} does not tell one; '
-        raise Refused(f'layer_type: {given}layers that rotate are {", ".join(types) or "of no type that is told"}')
+        raise _refused(f'layer_type: {given}layers that rotate are {", ".join(types) or "of no type that is told"}')
     return fit[0]
 
 
