@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "peers/worker.h"
-#include "threads.h"
+#include "../tools/threads.h"
 
 /* Set once, by the command line. */
 static posenc_isa_tier tier;

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes docs/tour.md and its pictures: docs/tour.py [--check]
+"""Writes docs/tour.md, its pictures and the notebook docs/tour.ipynb: docs/tour.py [--check]
 
 Each scheme below is a few lines of Python, which are run here and make the picture. With --check nothing is written:
-the lines are run, and tour.md has to be what would be written. The package is looked for as Python does (PYTHONPATH).
+the lines are run, and tour.md and tour.ipynb have to be what would be written. The package is looked for as Python does (PYTHONPATH).
 """
+import json
 import pathlib
 import sys
 from dataclasses import dataclass
@@ -136,7 +137,7 @@ figure = plot.bias(bias, 'Masks', titles=list(masks))'''),
 INTRODUCTION = '''# A tour in Python
 
 Each scheme in a few lines, and what it looks like. `docs/tour.py` runs the lines, draws the pictures and writes this
-page. [formulas.md](formulas.md) defines the schemes and names their sources; [encodings.md](encodings.md) has the
+page and [tour.ipynb](tour.ipynb), the same as a Jupyter notebook. [formulas.md](formulas.md) defines the schemes and names their sources; [encodings.md](encodings.md) has the
 command line.
 All begin with
 
@@ -171,16 +172,38 @@ def page():
     return '\n'.join(parts)
 
 
+def _cell(kind, number, text):
+    """Lines of a cell; ids, which the format asks for, count them."""
+    lines = text.strip().splitlines(keepends=True)
+    more = {'execution_count': None, 'outputs': []} if kind == 'code' else {}
+    return {'cell_type': kind, 'id': f'cell-{number}', 'metadata': {}, 'source': lines, **more}
+
+
+def notebook():
+    """The same lines as cells of code, each of which shows its figure. Without outputs: whoever runs it makes them."""
+    texts = [('markdown', '# A tour of posenc\n\nMade by docs/tour.py. Needs NumPy, matplotlib and posenc.'),
+             ('code', '%matplotlib inline\nimport numpy as np\nimport posenc\nfrom posenc import plot')]
+    for chapter, stops in TOUR.items():
+        texts.append(('markdown', f'## {chapter}'))
+        for stop in stops:
+            texts += [('markdown', f'### {stop.title}\n\n{stop.words}'), ('code', f'{stop.code}\nfigure')]
+    kernel = {'display_name': 'Python 3', 'language': 'python', 'name': 'python3'}
+    return json.dumps({'cells': [_cell(kind, number, text) for number, (kind, text) in enumerate(texts)],
+                       'metadata': {'kernelspec': kernel, 'language_info': {'name': 'python'}}, 'nbformat': 4, 'nbformat_minor': 5},
+                      indent=1, ensure_ascii=False) + '\n'
+
+
 def main(arguments):
     is_check = arguments == ['--check']
     for stop in (stop for stops in TOUR.values() for stop in stops):
         figure = figure_of(stop)
         if not is_check:
             posenc.plot.save(figure, str(DOCS / 'img' / name_of(stop)), dpi=80)
-    target = DOCS / 'tour.md'
-    if is_check:
-        return 'tour.md is not what docs/tour.py writes' if target.read_text() != page() else 0
-    target.write_text(page())
+    for name, text in (('tour.md', page()), ('tour.ipynb', notebook())):
+        if not is_check:
+            (DOCS / name).write_text(text)
+        elif (DOCS / name).read_text() != text:
+            return f'{name} is not what docs/tour.py writes'
     return 0
 
 

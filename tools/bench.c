@@ -8,6 +8,7 @@
 #include "bench_report.h"
 #include "commands.h"
 #include "shape.h"
+#include "threads.h"
 #include "timing.h"
 #include "work.h"
 
@@ -17,24 +18,47 @@ typedef posenc_status (*work_create)(work *w, const bench_shape *shape, random_s
 
 /* ---- Check ---- */
 
-/* Runs the work on the tier, from a copy of the input. The output is in w->data. */
-static posenc_status run_on(const work *w, posenc_isa_tier tier, const void *input) {
-    memcpy(w->data, input, w->size);
-    posenc_isa_select(tier);
-    return w->run(w);
+/* A call that threads share. */
+typedef struct shared_call {
+    threads *pool;
+    const work *w;
+    int n_threads, is_limit;
+    posenc_status statuses[MAX_THREADS];
+} shared_call;
+
+static void run_share(void *context, int thread) {
+    shared_call *call = context;
+    if (call->is_limit)
+        call->w->limit(call->w, thread, call->n_threads);
+    else
+        call->statuses[thread] = call->w->run(call->w, thread, call->n_threads);
 }
 
-/* Bit t of *differ: tier t's output is not scalar's, bit for bit. */
-static posenc_status compare_tiers(const bench_shape *shape, const work *w, unsigned *differ) {
+/* Runs the work on the tier by all threads, from a copy of the input. The output is in w->data. */
+static posenc_status run_on(shared_call *call, posenc_isa_tier tier, const void *input) {
+    memcpy(call->w->data, input, call->w->size);
+    posenc_isa_select(tier);
+    threads_run(call->pool);
+    posenc_status status = POSENC_OK;
+    for (int i = 0; i < call->n_threads && status == POSENC_OK; i++)
+        status = call->statuses[i];
+    return status;
+}
+
+/* Bit t of *differ: tier t's output is not that of scalar in one thread, bit for bit. */
+static posenc_status compare_tiers(const bench_shape *shape, shared_call *call, unsigned *differ) {
+    const work *w = call->w;
     void *input = malloc(w->size), *expected = malloc(w->size);
     posenc_status status = input != NULL && expected != NULL ? POSENC_OK : POSENC_ERR_MEMORY;
     if (status == POSENC_OK) {
         memcpy(input, w->data, w->size);
-        status = run_on(w, POSENC_ISA_SCALAR, input);
+        posenc_isa_select(POSENC_ISA_SCALAR);
+        status = w->run(w, 0, 1);
         memcpy(expected, w->data, w->size);
-        for (int tier = POSENC_ISA_SCALAR + 1; tier < POSENC_ISA_COUNT && status == POSENC_OK; tier++)
+        int first = POSENC_ISA_SCALAR + (call->n_threads == 1);
+        for (int tier = first; tier < POSENC_ISA_COUNT && status == POSENC_OK; tier++)
             if (bench_wants(shape, tier)) {
-                status = run_on(w, (posenc_isa_tier)tier, input);
+                status = run_on(call, (posenc_isa_tier)tier, input);
                 *differ |= (unsigned)(memcmp(expected, w->data, w->size) != 0) << tier;
             }
         memcpy(w->data, input, w->size);
@@ -47,28 +71,27 @@ static posenc_status compare_tiers(const bench_shape *shape, const work *w, unsi
 /* ---- Times ---- */
 
 typedef struct timed_job {
-    const work *w;
+    shared_call *call;
     int column;
 } timed_job;
 
 static void run_job(void *context) {
     const timed_job *job = context;
-    if (job->column == LIMIT) {
-        job->w->limit(job->w);
-        return;
-    }
-    posenc_isa_select((posenc_isa_tier)job->column);
-    job->w->run(job->w);
+    job->call->is_limit = job->column == LIMIT;
+    if (!job->call->is_limit)
+        posenc_isa_select((posenc_isa_tier)job->column);
+    threads_run(job->call->pool);
 }
 
 /* Microseconds of a token in each column; 0 where there is nothing. */
-static posenc_status time_columns(const bench_shape *shape, const work *w, double *us) {
+static posenc_status time_columns(const bench_shape *shape, shared_call *call, double *us) {
+    const work *w = call->w;
     timed_job jobs[N_COLUMNS];
     alternative timed[N_COLUMNS];
     int n = 0;
     for (int column = 0; column < N_COLUMNS; column++)
         if (column == LIMIT ? w->limit != NULL : bench_wants(shape, column)) {
-            jobs[n] = (timed_job){w, column};
+            jobs[n] = (timed_job){call, column};
             timed[n] = (alternative){run_job, &jobs[n], 0.0};
             n++;
         }
@@ -93,11 +116,14 @@ typedef struct phase {
 static posenc_status bench_work(phase *p, work_create create, posenc_dtype type, int is_first, double *us) {
     work w = {.type = type, .n_tokens = p->n_tokens, .n_keys = p->n_keys};
     unsigned differ = 0;
-    posenc_status status = create(&w, p->shape, &p->random);
+    shared_call call = {.w = &w, .n_threads = p->shape->n_threads};
+    call.pool = threads_new(call.n_threads, run_share, &call);
+    posenc_status status = call.pool == NULL ? POSENC_ERR_MEMORY : create(&w, p->shape, &p->random);
     if (status == POSENC_OK)
-        status = compare_tiers(p->shape, &w, &differ);
+        status = compare_tiers(p->shape, &call, &differ);
     if (status == POSENC_OK)
-        status = time_columns(p->shape, &w, us);
+        status = time_columns(p->shape, &call, us);
+    threads_free(call.pool);
     if (status == POSENC_OK)
         report_row(p->shape, &(bench_row){p->name, &w, us, differ, is_first});
     p->differ |= differ;

@@ -93,13 +93,20 @@ static int print_rows(const cJSON *a, const cJSON *b) {
     return n;
 }
 
+static void print_machine(const char *name, const cJSON *report, const char *file) {
+    const cJSON *row = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(report, "rows"), 0);
+    const cJSON *threads = cJSON_GetObjectItemCaseSensitive(row, "threads");
+    printf("%s: %s, posenc %s, %d threads, %s\n", name, string_of(report, "cpu"), string_of(report, "posenc"),
+           cJSON_IsNumber(threads) ? threads->valueint : 1, file);
+}
+
 int bench_compare(const char *command, const char *const files[2]) {
     cJSON *a = read_report(command, files[0]), *b = a != NULL ? read_report(command, files[1]) : NULL;
     int n = 0;
     if (b != NULL) {
-        printf("A: %s, posenc %s, %s\nB: %s, posenc %s, %s\nMicroseconds per token of the fastest tier:\n\n",
-               string_of(a, "cpu"), string_of(a, "posenc"), files[0], string_of(b, "cpu"), string_of(b, "posenc"),
-               files[1]);
+        print_machine("A", a, files[0]);
+        print_machine("B", b, files[1]);
+        printf("Microseconds per token of the fastest tier:\n\n");
         printf("  %-9s%-*s%-*s%*s%*s%*s\n", "", NAME, "", TYPE, "type", CELL, "A", CELL, "B", RATIO, "A / B");
         n = print_rows(a, b);
         if (n == 0)

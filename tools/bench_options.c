@@ -7,8 +7,8 @@
 #include "core/features.h"
 #include "options.h"
 #include "shape.h"
+#include "threads.h"
 #include "tiers.h"
-#include "core/features.h"
 
 static const char help[] =
     "Usage: posenc bench [OPTION...]\n"
@@ -26,6 +26,7 @@ static const char help[] =
     "  --tokens N         tokens of the prefill; 128 unless given\n"
     "  --context N        keys that a token sees which is decoded; 4096 unless given\n"
     "  --isa TIER,...     only these tiers, and scalar for comparison\n"
+    "  --threads N        threads that share each call, up to 64; 1 unless given\n"
     "  --quick            few repetitions: the figures say little\n"
     "  --json             print the rows as JSON, with the machine\n"
     "  --csv              print the rows as CSV\n"
@@ -50,7 +51,8 @@ enum {
     QUICK,
     JSON,
     CSV,
-    COMPARE
+    COMPARE,
+    THREADS
 };
 
 static const struct option names[] = {{"help", no_argument, NULL, 'h'},
@@ -64,6 +66,7 @@ static const struct option names[] = {{"help", no_argument, NULL, 'h'},
                                       {"tokens", required_argument, NULL, TOKENS},
                                       {"context", required_argument, NULL, CONTEXT},
                                       {"isa", required_argument, NULL, ISA},
+                                      {"threads", required_argument, NULL, THREADS},
                                       {"quick", no_argument, NULL, QUICK},
                                       {"json", no_argument, NULL, JSON},
                                       {"csv", no_argument, NULL, CSV},
@@ -126,6 +129,7 @@ static void read_option(char *const *argv, int letter, bench_shape *shape) {
     case TOKENS: shape->n_tokens = whole_of(argv, "--tokens", 1, MOST_TOKENS); break;
     case CONTEXT: shape->n_keys = whole_of(argv, "--context", 1, MOST_KEYS); break;
     case ISA: shape->tiers = tiers_of(argv, optarg); break;
+    case THREADS: shape->n_threads = (int)whole_of(argv, "--threads", 1, MAX_THREADS); break;
     case QUICK: shape->seconds = 0.0; break;
     case JSON: shape->format = FORMAT_JSON; break;
     case CSV: shape->format = FORMAT_CSV; break;
@@ -148,6 +152,7 @@ void bench_read_options(int argc, char **argv, bench_shape *shape) {
                            .head_dim = 128,
                            .n_tokens = 128,
                            .n_keys = 4096,
+                           .n_threads = 1,
                            .params = POSENC_ROPE_DEFAULTS,
                            .tiers = tiers_that_run(),
                            .seconds = 0.02};

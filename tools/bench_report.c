@@ -51,7 +51,8 @@ static void print_shape(const bench_shape *shape) {
                shape->params.layout == POSENC_ROPE_HALF ? "half-split" : "interleaved",
                posenc_rope_theta(shape->rope, 0),
                posenc_rope_theta(shape->rope, posenc_rope_pair_count(shape->rope) - 1));
-    printf("Microseconds per token, one layer, one thread, medians:\n\n");
+    printf("Microseconds per token, one layer, %d thread%s, medians:\n\n", shape->n_threads,
+           shape->n_threads == 1 ? "" : "s");
 }
 
 static void print_titles(const bench_shape *shape, const char *title) {
@@ -87,7 +88,7 @@ static void begin_json(const bench_shape *shape) {
     printf("{\"posenc\": \"%s\", \"cpu\": ", posenc_version());
     print_json_string(name);
     printf(", \"architecture\": \"%s\",\n", architecture_name());
-    printf(" \"heads\": %lld, \"kv_heads\": %lld, \"head_dim\": %lld, \"position\": \"%s\", \"threads\": 1,\n",
+    printf(" \"heads\": %lld, \"kv_heads\": %lld, \"head_dim\": %lld, \"position\": \"%s\",\n",
            (long long)shape->n_heads, (long long)shape->n_kv_heads, (long long)shape->head_dim,
            shape->has_alibi ? "alibi" : "rope");
     printf(" \"rows\": [");
@@ -100,16 +101,17 @@ static void print_fields(const bench_shape *shape, const bench_row *row) {
         if (!is_wanted(shape, column) || row->us[column] == 0.0)
             continue;
         const char *verified = column != LIMIT && (row->differ >> column & 1) != 0 ? "false" : "true";
-        const char *format = "%s,%lld,%lld,\"%s\",%s,%s,%.6g,%.4g,%.4g,%s\n";
+        const char *format = "%s,%lld,%lld,\"%s\",%s,%s,%d,%.6g,%.4g,%.4g,%s\n";
         if (shape->format == FORMAT_JSON) {
-            format = "{\"phase\": \"%s\", \"tokens\": %lld, \"keys\": %lld, \"work\": \"%s\", \"type\": \"%s\", "
-                     "\"tier\": \"%s\", \"us_per_token\": %.6g, \"speed_up\": %.4g, \"gb_per_s\": %.4g, "
-                     "\"verified\": %s}";
+            format =
+                "{\"phase\": \"%s\", \"tokens\": %lld, \"keys\": %lld, \"work\": \"%s\", \"type\": \"%s\", "
+                "\"tier\": \"%s\", \"threads\": %d, \"us_per_token\": %.6g, \"speed_up\": %.4g, \"gb_per_s\": %.4g, "
+                "\"verified\": %s}";
             printf("%s\n  ", n_printed++ == 0 ? "" : ",");
         }
         printf(format, row->phase, (long long)row->w->n_tokens, (long long)row->w->n_keys, row->w->name,
-               report_type_name(row->w->type), column_name(column), row->us[column], speed_up(row, column),
-               gigabytes_per_second(row, column), verified);
+               report_type_name(row->w->type), column_name(column), shape->n_threads, row->us[column],
+               speed_up(row, column), gigabytes_per_second(row, column), verified);
     }
 }
 
@@ -119,7 +121,7 @@ void report_begin(const bench_shape *shape) {
     switch (shape->format) {
     case FORMAT_TEXT: print_shape(shape); break;
     case FORMAT_JSON: begin_json(shape); break;
-    case FORMAT_CSV: puts("phase,tokens,keys,work,type,tier,us_per_token,speed_up,gb_per_s,verified"); break;
+    case FORMAT_CSV: puts("phase,tokens,keys,work,type,tier,threads,us_per_token,speed_up,gb_per_s,verified"); break;
     }
 }
 

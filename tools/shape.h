@@ -10,6 +10,7 @@ typedef enum bench_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV } bench_format;
 typedef struct bench_shape {
     int64_t n_heads, n_kv_heads, head_dim, n_layers;
     int64_t n_tokens, n_keys; /* of the prefill; that the token sees which is decoded */
+    int n_threads;            /* that share each call */
     int has_alibi;            /* and no RoPE */
     posenc_rope_params params;
     posenc_rope *rope;

@@ -26,6 +26,8 @@ def check(kind, *arguments):
 
 posenc = sys.argv[1]
 schema = json.load(open(sys.argv[2], encoding='utf-8'))
+two = check('bench', *SMALL, '--threads', '2', '--json')
+assert two['verified'] and {row['threads'] for row in two['rows']} == {2}
 info, bench = check('info', 'info', '--json'), check('bench', *SMALL, '--json')
 alibi = check('bench', *SMALL, '--alibi', '--json')
 assert info['in_use'] in [tier['name'] for tier in info['tiers'] if tier['runs']]

@@ -90,6 +90,7 @@ unset POSENC_ISA
     works 'scale, ALiBi, mask, softmax' $small --alibi
     ! grep -q RoPE "$work/out" || fail "posenc bench --alibi: RoPE in: $(cat "$work/out")"
     works 'Q 6, K and V 2' $small --n-heads 6 --n-kv-heads 2
+    works 'one layer, 3 threads' $small --threads 3
 }
 
 # Two files side by side; a build without cJSON says so.
@@ -97,6 +98,7 @@ unset POSENC_ISA
 "$posenc" $small --json --isa scalar >"$work/b.json"
 if "$posenc" bench --compare "$work/a.json" "$work/b.json" >"$work/out" 2>"$work/err"; then
     [ "$(grep -c '^  [dp]' "$work/out")" = 20 ] || fail "posenc bench --compare: $(cat "$work/out")"
+    grep -q '^B: .*, 1 threads, ' "$work/out" || fail "posenc bench --compare: $(cat "$work/out")"
     refuses 'no such file cannot be read' bench --compare "$work/a.json" "$work/no such file"
     echo '{"rows": 3}' >"$work/c.json"
     refuses "is not what 'posenc bench --json' prints" bench --compare "$work/c.json" "$work/a.json"
@@ -122,7 +124,7 @@ refuses "unknown option '-x'" bench -x
 refuses "'--quick=3': this option takes no value" bench --quick=3
 refuses "option '--tokens' needs a value" bench --tokens
 for number in -1 0 1e3 '' 1x 99999999999999999999; do
-    for option in n-heads n-kv-heads head-dim n-layers tokens context; do
+    for option in n-heads n-kv-heads head-dim n-layers tokens context threads; do
         refuses "--$option takes a whole number from 1 to [0-9]*, not '$number'" bench "--$option" "$number"
     done
 done

@@ -26,7 +26,7 @@ static int check(const bench_shape *shape, posenc_dtype type) {
     work w = {.type = type, .n_tokens = 3, .n_keys = 1003};
     posenc_status status = work_create_rope_table(&w, shape, &random);
     for (int i = 0; i < RUNS && status == POSENC_OK; i++)
-        status = w.run(&w);
+        status = w.run(&w, 0, 1);
     int64_t n = (int64_t)(w.size / work_type_size(type));
     int64_t strange = status == POSENC_OK ? count_strange(&w, n) : n;
     work_free(&w);
@@ -41,7 +41,8 @@ int main(void) {
     static const int64_t channels[][2] = {{128, 128}, {80, 32}};
     int failures = 0;
     for (int k = 0; k < 2; k++) {
-        bench_shape shape = {.n_heads = 2, .n_kv_heads = 1, .head_dim = channels[k][0], .params = POSENC_ROPE_DEFAULTS};
+        bench_shape shape = {
+            .n_heads = 2, .n_kv_heads = 1, .head_dim = channels[k][0], .n_threads = 1, .params = POSENC_ROPE_DEFAULTS};
         shape.params.layout = POSENC_ROPE_HALF;
         shape.params.head_dim = channels[k][0];
         shape.params.n_rot = channels[k][1];

@@ -16,10 +16,10 @@ struct work {
     const char *name;
     posenc_dtype type;
     int64_t n_tokens, n_keys; /* of the queries; n_keys - n_tokens keys are before them */
-    /* Once over the data, on the tier selected. */
-    posenc_status (*run)(const work *w);
+    /* Once over the data, on the tier selected: the share of thread ith of nth. */
+    posenc_status (*run)(const work *w, int ith, int nth);
     /* Negates the elements that a run reads and writes, which is what memory allows; NULL for what computes longer. */
-    void (*limit)(const work *w);
+    void (*limit)(const work *w, int ith, int nth);
     /* Memory that a run writes. Equal bytes before a run give equal bytes after it. */
     void *data;
     size_t size;
@@ -34,7 +34,7 @@ struct work {
     /* Softmax, of x in place, and attention, whose output is x */
     posenc_score_params params;
     posenc_view x, q, k, v;
-    void *scratch;
+    char *scratch; /* of each thread, scratch_bytes behind each other */
     size_t scratch_bytes;
 
     void *blocks[WORK_MOST_BLOCKS]; /* what work_free frees */

@@ -2,22 +2,24 @@
 #include "negate.h"
 #include "work.h"
 
-static posenc_status run(const work *w) {
+static posenc_status run(const work *w, int ith, int nth) {
+    int64_t n_heads = w->tensors[0].x.ne[1] + w->tensors[1].x.ne[1];
     return posenc_rope_apply_tensors(w->rope, w->tensors, 2, w->positions, &w->table, POSENC_FORWARD,
-                                     posenc_range_all());
+                                     posenc_range_of_thread(n_heads * w->n_tokens, ith, nth));
 }
 
 /* All at once where every channel is rotated. */
-static void negate_all(const work *w) {
+static void negate_all(const work *w, int ith, int nth) {
     int64_t n_rot = 2 * posenc_rope_pair_count(w->rope);
     for (int t = 0; t < 2; t++) {
         const posenc_view *x = &w->tensors[t].x;
-        int64_t n_heads = x->ne[1] * x->ne[2];
+        posenc_range heads = posenc_range_of_thread(x->ne[1] * x->ne[2], ith, nth);
         if (n_rot == x->ne[0]) {
-            negate(x->data, x->data, n_heads * n_rot, w->type);
+            char *first = (char *)x->data + heads.begin * x->nb[1];
+            negate(first, first, (heads.end - heads.begin) * n_rot, w->type);
             continue;
         }
-        for (int64_t h = 0; h < n_heads; h++)
+        for (int64_t h = heads.begin; h < heads.end; h++)
             negate((char *)x->data + h * x->nb[1], (char *)x->data + h * x->nb[1], n_rot, w->type);
     }
 }

@@ -2,16 +2,18 @@
 #include "negate.h"
 #include "work.h"
 
-static posenc_status run(const work *w) {
-    return posenc_softmax(&w->params, &w->x, &w->x, posenc_range_all());
+static posenc_status run(const work *w, int ith, int nth) {
+    posenc_range rows = posenc_range_of_thread(w->x.ne[1] * w->x.ne[2], ith, nth);
+    return posenc_softmax(&w->params, &w->x, &w->x, rows);
 }
 
 /* Negates the scores of unmasked keys. */
-static void negate_visible(const work *w) {
-    float *row = w->x.data;
-    for (int64_t h = 0; h < w->x.ne[2]; h++)
-        for (int64_t t = 0; t < w->n_tokens; t++, row += w->n_keys)
-            negate(row, row, w->n_keys - w->n_tokens + t + 1, POSENC_F32);
+static void negate_visible(const work *w, int ith, int nth) {
+    posenc_range rows = posenc_range_of_thread(w->x.ne[1] * w->x.ne[2], ith, nth);
+    for (int64_t i = rows.begin; i < rows.end; i++) {
+        float *row = (float *)w->x.data + i * w->n_keys;
+        negate(row, row, w->n_keys - w->n_tokens + i % w->n_tokens + 1, POSENC_F32);
+    }
 }
 
 posenc_status work_create_softmax(work *w, const bench_shape *shape, random_state *random) {

@@ -1,5 +1,5 @@
-"""Writes README's table of speed out of a page of docs/results, between lines that mark it: python3 bench/report/readme.py,
-or scripts/bench --documents. A test compares the two."""
+"""Writes README's tables of speed, end to end and by call, out of the documents that have the figures, between lines that mark
+them: python3 bench/report/readme.py, or scripts/bench --documents. A test compares them."""
 import pathlib
 import re
 import textwrap
@@ -8,14 +8,15 @@ PAGE = 'zen3-avx2.md'
 TIER = 'AVX2'
 WIDTH = 120  # of README's lines
 BEGIN, END = '<!-- speed: begin -->', '<!-- speed: end -->'
+BEGIN_PROGRAMS, END_PROGRAMS = '<!-- end to end: begin -->', '<!-- end to end: end -->'
+GGML, TRANSFORMERS = 'integrations/ggml/README.md', 'docs/transformers.md'
 
 ATTENTION, ROTATIONS = 'Attention beside other libraries', 'Rotations, tables and softmax beside other libraries'
 LOSSES = 'Attention in which another library is faster'
 COLUMNS = ('ggml', 'PyTorch', 'ONNX Runtime')
 SEVERAL = {'ggml': ('ggml', 'ggml graph')}  # whose better way README has
 
-SQUARE, LARGE = 'prefill 1024 x 1024, 8 heads', 'prefill 4096 x 4096, 8 heads'
-CHUNK = 'prefill, 512 queries of 4096 keys, 32 heads over 8'
+SQUARE = 'prefill 1024 x 1024, 8 heads'
 DECODE = 'decode, {} keys, 32 heads over {}'
 WINDOW = 'decode, window of 512 in 4096 keys, 32 heads over 8'
 MLA = 'decode of MLA, 4096 keys of 576, values of 512, {} heads'
@@ -29,23 +30,26 @@ def attention(words, title, kind, layout='t', place='hot'):
 # README's words; and of the page the title of a table and the cells that its row begins with.
 ROWS = [
     *(attention(f'prefill 1024x1024, {kind}', SQUARE, kind) for kind in ('f32', 'bf16')),
-    attention('prefill 1024x1024, causal, f32', f'{SQUARE}, causal', 'f32'),
-    attention('prefill 1024x1024, layout h, f32', SQUARE, 'f32', 'h'),
-    *(attention(f'prefill 1024x1024, head_dim {dim}, f32', f'{SQUARE}, head_dim {dim}', 'f32') for dim in (64, 80, 96, 256)),
-    attention('prefill 4096x4096, f32', LARGE, 'f32'),
-    attention('prefill 4096x4096, causal, f32', f'{LARGE}, causal', 'f32'),
-    *(attention(f'prefill 512x4096, 32/8, {kind}', CHUNK, kind) for kind in ('f32', 'bf16')),
-    *(attention(f'decode 32/8, {kind}', DECODE.format(4096, 8), kind) for kind in ('f32', 'f16', 'bf16', 'q8_0 INT16')),
-    attention('decode 32/8, f16, from memory', DECODE.format(4096, 8), 'f16', 't', 'memory'),
-    attention('decode 32/8, f16, 512 keys', DECODE.format(512, 8), 'f16'),
+    *(attention(f'prefill 1024x1024, head_dim {dim}, f32', f'{SQUARE}, head_dim {dim}', 'f32') for dim in (64, 80, 256)),
+    *(attention(f'decode 32/8, {kind}', DECODE.format(4096, 8), kind) for kind in ('f32', 'f16', 'q8_0 INT16')),
     attention('decode 32/8, f16, 512-key window', WINDOW, 'f16'),
-    attention('decode 32/4, bf16', DECODE.format(4096, 4), 'bf16'),
     *(attention(f'decode 32/32, {kind}', DECODE.format(4096, 32), kind) for kind in ('f32', 'f16')),
-    attention('decode 32/32, layout h, f32', DECODE.format(4096, 32), 'f32', 'h'),
-    *(attention(f'MLA, {heads} heads, {kind}', MLA.format(heads), kind, 'both')
-      for heads, kind in ((16, 'f16'), (16, 'bf16'), (128, 'f32'), (128, 'bf16'))),
+    attention('MLA, 16 heads, f16', MLA.format(16), 'f16', 'both'),
     ('RoPE, 512 tokens, 32 heads', ROTATIONS, (PREFILL_ROPE.format('half-split'),)),
     ('softmax, ALiBi, mask, 4096 keys', ROTATIONS, ('softmax, ALiBi and mask, rows of 4096',)),
+]
+
+
+# Rows of the table of whole programs: README's words, the document, and what its row begins with.
+PROGRAMS = [
+    ('llama.cpp, generation', GGML, '| 1 | generation |'),
+    ('llama.cpp, generation, small MoE model', GGML, '| llama-moe | 1 | 1 | tg64 |'),
+    ('llama.cpp, generation at depth 4096', GGML, '| 1 | generation at depth 4096 |'),
+    ('llama.cpp, the same, Q8_0 cache', GGML, '| q8_0 | generation at depth 4096 |'),
+    ('llama.cpp, prompt of 512 at depth 4096', GGML, '| 1 | prompt of 512 at depth 4096 |'),
+    ('Transformers, generation at 4096 tokens, f32', TRANSFORMERS, '| 1 | float32, 4096 |'),
+    ('Transformers, the same, bf16', TRANSFORMERS, '| 1 | bfloat16, 4096 |'),
+    ('Transformers, prompt of 1024, f32', TRANSFORMERS, '| 1 | float32, prefill of 1024 |'),
 ]
 
 
@@ -103,16 +107,45 @@ def block(page):
     return '\n\n'.join([textwrap.fill(before, WIDTH), table(page), textwrap.fill(after, WIDTH, break_on_hyphens=False)])
 
 
-def replaced(text, new):
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise SystemExit(f'README.md has no place for its table: {BEGIN} and {END}, once')
-    before, _, rest = text.partition(BEGIN)
-    return f'{before}{BEGIN}\n{new}\n{END}{rest.partition(END)[2]}'
+def program_cells(document, row):
+    """Tokens a second without posenc and with it, and the ratio, of a row of llama-bench or of Transformers' speed."""
+    cells = [cell.strip() for cell in row.strip('|').split('|')]
+    if document == GGML:
+        return cells[-3], cells[-2], cells[-1].removesuffix('x')
+    with_posenc, without = (re.search(r'([\d.]+)/s', cell)[1] for cell in cells[2:4])
+    return without, with_posenc, cells[5]
+
+
+def programs(texts):
+    """The table of whole programs. texts: {document: its text}."""
+    lines = ['|tokens a second, one thread|without|with posenc|ratio|', '|---|---|---|---|']
+    for words, document, begin in PROGRAMS:
+        row, = [line for line in texts[document].splitlines() if line.startswith(begin)]
+        without, with_posenc, times = program_cells(document, row)
+        lines.append(f'|{words}|{without}|{with_posenc}|{f"**{times}**" if float(times) < 1.0 else times}|')
+    return '\n'.join(lines)
+
+
+def between(text, begin, end, new):
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise SystemExit(f'README.md has no place for its table: {begin} and {end}, once')
+    before, _, rest = text.partition(begin)
+    return f'{before}{begin}\n{new}\n{end}{rest.partition(end)[2]}'
+
+
+def replaced(text, new, of_programs):
+    return between(between(text, BEGIN, END, new), BEGIN_PROGRAMS, END_PROGRAMS, of_programs)
+
+
+def written(root):
+    """README as it should be."""
+    texts = {document: (root / document).read_text() for document in (GGML, TRANSFORMERS)}
+    return replaced((root / 'README.md').read_text(), block((root / 'docs/results' / PAGE).read_text()), programs(texts))
 
 
 def write(root):
     readme = root / 'README.md'
-    readme.write_text(replaced(readme.read_text(), block((root / 'docs/results' / PAGE).read_text())))
+    readme.write_text(written(root))
     print(readme)
 
 

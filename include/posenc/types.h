@@ -139,7 +139,7 @@ static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_
 #define POSENC_VERSION_MAJOR 0
 #define POSENC_VERSION_MINOR 2
 #define POSENC_VERSION_PATCH 0
-#define POSENC_VERSION "0.2.0-dev"
+#define POSENC_VERSION "0.2.0"
 
 /** Version of the linked library. */
 POSENC_API const char *posenc_version(void);

@@ -2,11 +2,14 @@
 
 A method is a function of its options below the decorator that names it: _encoding (it returns Rows) or _bias (Bias).
 """
+import os
 from dataclasses import dataclass
 
 import numpy as np
 
 import posenc
+
+from . import _tables
 
 
 @dataclass
@@ -43,9 +46,12 @@ class Option:
     is_whole: bool = True
     words: tuple = ()
     of: str = ''              #: means something only with another word than the first of this option
+    is_file: bool = False     #: names a file, and '' none
 
     def parse(self, text):
         """ValueError if it is none, which tells what is expected."""
+        if self.is_file:
+            return text
         if self.words:
             if text not in self.words:
                 raise ValueError(f'takes {", ".join(self.words)}, not {text!r}')
@@ -62,39 +68,56 @@ class Option:
 
 _MANY = 1 << 24
 
-OPTIONS = {
-    'length': Option('positions; of a bias, queries and keys', 1, _MANY),
-    'start': Option('the first position', -2**31, 2**31 - 1),
-    'dim': Option('channels', 1, 1 << 21),
-    'base': Option('base of the frequencies', 1, 1e30, is_whole=False),
-    'layout': Option('order of sines and cosines', words=('interleaved', 'concat', 'complex', 'concat-cos')),
-    'schedule': Option('divisor of the exponents', words=('half', 'half-minus-1')),
-    'odd': Option('the last channel of an odd dim', words=('sin', 'zero')),
-    'scaling': Option('how frequencies are stretched', words=('none', 'linear', 'ntk', 'dynamic', 'yarn', 'llama3')),
-    'factor': Option('factor of the scaling', 1, 1e9, is_whole=False, of='scaling'),
-    'context': Option('positions of the training, before the scaling; dynamic is as for factor times as many', 1, 10**9,
-                      of='scaling'),
-    'shift': Option("diffusers' downscale_freq_shift", 0, 1000, is_whole=False),
-    'trained': Option('rows of a learned table', 1, _MANY),
-    'deviation': Option('standard deviation of random numbers', 0, 1e9, is_whole=False),
-    'block': Option('positions of a block', 1, _MANY),
-    'resize': Option('interpolation', words=('linear', 'cubic')),
-    'alpha': Option('exponent of the scales', 0, 1000, is_whole=False),
-    'order': Option('which of row and column comes first', words=('w-first', 'h-first', 'timm')),
-    'height': Option('rows of an image or a grid', 1, 4096),
-    'width': Option('columns of an image or a grid', 1, 4096),
-    'heads': Option('heads', 1, 4096),
-    'max-bias': Option("ALiBi's exponent", 0, 100, is_whole=False),
-    'buckets': Option('buckets of distances', 2, 4096),
-    'max-distance': Option('distance from which on all are alike', 0, _MANY),
-    'p': Option("KERPLE's p", 0, 1000, is_whole=False),
-    'a': Option("KERPLE's a", 0, 1000, is_whole=False),
-    'sigma': Option('width of a Gaussian', 1e-6, 1e8, is_whole=False),
-    'seed': Option('which random numbers', 0, 10**15),
-    'mask': Option('whether keys after the query are masked', words=('causal', 'full')),
-    'window': Option('keys a query sees on either side, itself included, or 0 for all', 0, _MANY),
-    'chunk': Option('keys are seen within chunks of so many positions, or 0 for everywhere', 0, _MANY),
+#: Options by what they are for.
+GROUPS = {
+    'most methods': {
+        'length': Option('positions; of a bias, queries and keys', 1, _MANY),
+        'start': Option('the first position', -2**31, 2**31 - 1),
+        'dim': Option('channels', 1, 1 << 21),
+        'seed': Option('which random numbers', 0, 10**15),
+    },
+    'sinusoids and rotations': {
+        'base': Option('base of the frequencies', 1, 1e30, is_whole=False),
+        'layout': Option('order of sines and cosines', words=('interleaved', 'concat', 'complex', 'concat-cos')),
+        'schedule': Option('divisor of the exponents', words=('half', 'half-minus-1')),
+        'odd': Option('the last channel of an odd dim', words=('sin', 'zero')),
+        'shift': Option("diffusers' downscale_freq_shift", 0, 1000, is_whole=False),
+    },
+    'rotations': {
+        'scaling': Option('how frequencies are stretched', words=('none', 'linear', 'ntk', 'dynamic', 'yarn', 'llama3')),
+        'factor': Option('factor of the scaling', 1, 1e9, is_whole=False, of='scaling'),
+        'context': Option('positions of the training, before the scaling; dynamic is as for factor times as many', 1, 10**9,
+                          of='scaling'),
+    },
+    'tables': {
+        'trained': Option('rows of a learned table', 1, _MANY),
+        'table': Option('trained numbers: FILE.npy, FILE.safetensors:TENSOR or FILE.gguf:TENSOR', is_file=True),
+        'deviation': Option('standard deviation of random numbers', 0, 1e9, is_whole=False),
+        'resize': Option('interpolation', words=('linear', 'cubic')),
+    },
+    'blocks, integers, Fourier features and bumps': {
+        'block': Option('positions of a block', 1, _MANY),
+        'alpha': Option('exponent of the scales', 0, 1000, is_whole=False),
+        'sigma': Option('width of a Gaussian', 1e-6, 1e8, is_whole=False),
+    },
+    'images': {
+        'order': Option('which of row and column comes first', words=('w-first', 'h-first', 'timm')),
+        'height': Option('rows of an image or a grid', 1, 4096),
+        'width': Option('columns of an image or a grid', 1, 4096),
+    },
+    'biases': {
+        'heads': Option('heads', 1, 4096),
+        'max-bias': Option("ALiBi's exponent", 0, 100, is_whole=False),
+        'buckets': Option('buckets of distances', 2, 4096),
+        'max-distance': Option('distance from which on all are alike', 0, _MANY),
+        'p': Option("KERPLE's p", 0, 1000, is_whole=False),
+        'a': Option("KERPLE's a", 0, 1000, is_whole=False),
+        'mask': Option('whether keys after the query are masked', words=('causal', 'full')),
+        'window': Option('keys a query sees on either side, itself included, or 0 for all', 0, _MANY),
+        'chunk': Option('keys are seen within chunks of so many positions, or 0 for everywhere', 0, _MANY),
+    },
 }
+OPTIONS = {name: option for group in GROUPS.values() for name, option in group.items()}
 
 
 @dataclass(frozen=True)
@@ -122,9 +145,11 @@ class Method:
         said = []
         for name, default in self.defaults.items():
             value, option = getattr(o, name.replace('-', '_')), OPTIONS[name]
-            if name in ('length', 'start') or not self.has_meaning(name, o):
+            if name in ('length', 'start') or not self.has_meaning(name, o) or (o.table and name in ('deviation', 'seed')):
                 continue
-            if value != default or (not option.words and value != 0):
+            if option.is_file:
+                said += [f'{name} {os.path.basename(value)}'] if value else []
+            elif value != default or (not option.words and value != 0):
                 said.append(f'{name} {value if option.words else format(value, ".10g")}')
         return ', '.join(said)
 
@@ -204,6 +229,20 @@ def _random(o, n_rows, n_columns, deviation=1.0):
     return posenc.fill_normal(np.empty((n_rows, n_columns), np.float32), o.seed, deviation=deviation)
 
 
+#: Options that are a file's to say, where --table names one.
+OF_TABLE = ('trained', 'dim', 'buckets', 'heads', 'deviation', 'seed')
+
+
+def _trained(o, rows, columns, deviation=1.0):
+    """The table of --table, whose extents become the options of these names; or random numbers."""
+    if not o.table:
+        return _random(o, getattr(o, rows), getattr(o, columns), deviation)
+    table = _tables.read(o.table)
+    setattr(o, rows, table.shape[0])
+    setattr(o, columns, table.shape[1])
+    return table
+
+
 def _learned(table, o):
     """The table begins where the picture does, and is 0 beyond its end."""
     return posenc.learned(table, offset=-o.start, out_of_range='zero')
@@ -214,10 +253,10 @@ def _waves_and_table(o, dim):
     return [posenc.sinusoidal(dim, 'interleaved', base=o.base), table]
 
 
-@_encoding('learned', 'Learned table', **_WHERE, dim=128, trained=128, deviation=0.02, seed=1)
+@_encoding('learned', 'Learned table', **_WHERE, table='', dim=128, trained=128, deviation=0.02, seed=1)
 def learned(o):
-    """A table of random numbers, zero beyond its trained rows (A.7)"""
-    return _rows(_learned(_random(o, o.trained, o.dim, o.deviation), o), o)
+    """A table, of a file or of random numbers, zero beyond its trained rows (A.7)"""
+    return _rows(_learned(_trained(o, 'trained', 'dim', o.deviation), o), o)
 
 
 @_encoding('trainable', 'Trainable sinusoid', **_WHERE, **_WIDE, trained=128, deviation=0.2, seed=1)
@@ -232,11 +271,11 @@ def hybrid(o):
     return _rows(posenc.concat(_waves_and_table(o, (o.dim + 1) // 2)), o)
 
 
-@_encoding('resized', 'Resized table', **_WHERE, dim=32, trained=16, resize='linear', deviation=0.02, seed=1)
+@_encoding('resized', 'Resized table', **_WHERE, table='', dim=32, trained=16, resize='linear', deviation=0.02, seed=1)
 def resized(o):
     """A table of trained rows, resized to the length (A.12)"""
-    large = posenc.table_resize(_random(o, o.trained, o.dim, o.deviation), method=o.resize, w_in=o.trained,
-                                w_out=o.length)
+    small = _trained(o, 'trained', 'dim', o.deviation)
+    large = posenc.table_resize(small, method=o.resize, w_in=o.trained, w_out=o.length)
     return _rows(_learned(large, o), o)
 
 
@@ -334,11 +373,11 @@ def alibi(o):
     return _of_offset(o, posenc.RelBias.alibi(posenc.alibi_slopes(o.heads, o.max_bias), offsets(o)))
 
 
-@_bias('t5', 'T5 relative bias', length=64, heads=8, buckets=32, max_distance=128, seed=1, **_MASK)
+@_bias('t5', 'T5 relative bias', length=64, table='', heads=8, buckets=32, max_distance=128, seed=1, **_MASK)
 def t5(o):
-    """T5's buckets, with random biases (C.5, C.6); with a full mask those of the encoder"""
-    return _of_offset(o, posenc.RelBias.t5(_random(o, o.buckets, o.heads), offsets(o), max_distance=o.max_distance,
-                                           bidirectional=o.mask == 'full'))
+    """T5's buckets, of a file or random (C.5, C.6); with a full mask those of the encoder"""
+    table = _trained(o, 'buckets', 'heads')
+    return _of_offset(o, posenc.RelBias.t5(table, offsets(o), max_distance=o.max_distance, bidirectional=o.mask == 'full'))
 
 
 @_bias('clipped', 'Clipped relative bias', length=64, heads=8, max_distance=16, seed=1, **_MASK)

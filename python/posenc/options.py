@@ -3,7 +3,10 @@ import argparse
 import os
 import sys
 
-from .methods import METHODS, OPTIONS
+from .methods import GROUPS, METHODS, OF_TABLE, OPTIONS
+
+
+_FEW = 4
 
 
 class Refused(ValueError):
@@ -26,8 +29,14 @@ def _list_of_methods():
         for method in METHODS.values():
             if method.is_bias == is_bias:
                 lines += [f'  {method.name:13}{method.help}',
-                          f'  {"":13}{" ".join(f"--{name} {value}" for name, value in method.defaults.items())}']
+                          f'  {"":13}{" ".join(f"--{name} {value}" for name, value in method.defaults.items() if value != "")}']
     return '\n'.join(lines)
+
+
+def _takers(name):
+    """The methods with this option, where they are few."""
+    methods = [method.name for method in METHODS.values() if name in method.defaults]
+    return f' ({", ".join(methods)})' if 0 < len(methods) <= _FEW else ''
 
 
 def new_parser(command, description):
@@ -35,11 +44,12 @@ def new_parser(command, description):
     parser = argparse.ArgumentParser(f'python -m posenc {command}', description=description, epilog=_list_of_methods(),
                                      formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument('-o', dest='path', metavar='FILE', required=True)
-    group = parser.add_argument_group('options of methods')
-    for name, option in OPTIONS.items():
-        metavar = 'WORD' if option.words else 'N' if option.is_whole else 'X'
-        words = f': {", ".join(option.words)}' if option.words else ''
-        group.add_argument(f'--{name}', type=_type_of(option), metavar=metavar, help=option.help + words)
+    for title, members in GROUPS.items():
+        group = parser.add_argument_group(f'options of {title}')
+        for name, option in members.items():
+            metavar = 'WORD' if option.words else 'FILE' if option.is_file else 'N' if option.is_whole else 'X'
+            words = f': {", ".join(option.words)}' if option.words else ''
+            group.add_argument(f'--{name}', type=_type_of(option), metavar=metavar, help=option.help + words + _takers(name))
     return parser
 
 
@@ -64,6 +74,10 @@ def method_of(given, methods=METHODS):
         else:
             raise Refused(f'{method.name} takes no --{name}; its options are '
                           f'{" ".join("--" + own for own in method.defaults)}')
+    if given.table:
+        for name in stated:
+            if name in OF_TABLE:
+                raise Refused(f'--{name} is what the table of --table says: leave it away')
     for name in stated:
         if not method.has_meaning(name, given):
             raise Refused(f'--{name} does nothing without --{OPTIONS[name].of}')

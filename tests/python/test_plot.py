@@ -1,5 +1,7 @@
 """python -m posenc table and plot: values against formulas, pictures against what they show, arguments."""
+import json
 import pathlib
+import struct
 import subprocess
 import sys
 
@@ -222,14 +224,94 @@ def test_nothing_is_left_of_a_file_that_fails(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+# ---- Tables from files ----
+
+TRAINED = np.random.default_rng(5).normal(size=(32, 4)).astype(np.float32)
+ROUNDED = (TRAINED.view(np.uint32) & 0xffff0000).view(np.float32) # to bf16
+
+
+def safetensors(path, tensors):
+    """A file of {name: (type, shape, bytes)}."""
+    header, at = {}, 0
+    for name, (kind, shape, data) in tensors.items():
+        header[name] = {'dtype': kind, 'shape': shape, 'data_offsets': [at, at + len(data)]}
+        at += len(data)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack('<Q', len(text)) + text + b''.join(data for _, _, data in tensors.values()))
+
+
+def gguf(path, kind, data):
+    """A file with one tensor, bias, of 32 rows of 4."""
+    head = struct.pack('<4sIQQ', b'GGUF', 3, 1, 0) + struct.pack('<Q4sIQQIQ', 4, b'bias', 2, 4, 32, kind, 0)
+    path.write_bytes(head + bytes(-len(head) % 32) + data)
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A folder of the same table in each form, and what is read of each."""
+    bf16 = (TRAINED.view(np.uint32) >> 16).astype('<u2').tobytes()
+    np.save(tmp_path / 'a.npy', TRAINED)
+    safetensors(tmp_path / 'b.safetensors', {'other': ('F32', [3], bytes(12)), 'x.bias': ('BF16', [32, 4], bf16)})
+    gguf(tmp_path / 'c.gguf', 1, TRAINED.astype('<f2').tobytes())
+    gguf(tmp_path / 'd.gguf', 30, bf16)
+    return tmp_path, {'a.npy': TRAINED, 'b.safetensors:x.bias': ROUNDED, 'c.gguf:bias': TRAINED.astype(np.float16).astype(np.float32),
+                      'd.gguf': ROUNDED}
+
+
+def test_a_table_of_a_file_is_drawn(trained):
+    folder, forms = trained
+    for name, expected in forms.items():
+        np.testing.assert_array_equal(made('learned', table=str(folder / name), length=40).values[0, :32], expected)
+        bias = made('t5', table=str(folder / name)).values
+        assert bias.shape == (4, 64, 64)
+        np.testing.assert_array_equal(bias[:, 40, 37], expected[3]) # distance 3: bucket 3
+    small = made('resized', table=str(folder / 'a.npy'), length=32).values[0]
+    np.testing.assert_allclose(small, TRAINED, atol=1e-6)
+
+
+@pytest.mark.parametrize('words, name, more', [
+    ('name one, as', 'b.safetensors', []), ("no tensor 'y'", 'b.safetensors:y', []), ('of two axes it has x.bias', 'b.safetensors', []),
+    ('a table has rows and columns', 'b.safetensors:other', []), ('use FILE.npy', 'a.txt', []), ('No such file', 'none.npy', []),
+    ('is no safetensors file', 'broken.safetensors:x', []), ('ends before the end', 'short.gguf', []), ('not read', 'q4.gguf', []),
+    ('--heads is what the table', 'a.npy', ['--heads', '4'])])
+def test_wrong_tables(words, name, more, trained, capsys, monkeypatch):
+    folder, _ = trained
+    monkeypatch.chdir(folder)
+    (folder / 'broken.safetensors').write_bytes(b'{"x": 1}' * 9)
+    gguf(folder / 'short.gguf', 0, bytes(100))
+    gguf(folder / 'q4.gguf', 2, bytes(512))
+    refuses(command.main, words, capsys, 't5', '--table', name, *more, '-o', 'a.png')
+    assert not (folder / 'a.png').exists()
+
+
+# ---- Animation ----
+
+
+@pytest.mark.parametrize('ending', ['.gif', '.png'])
+def test_an_animation_has_a_frame_for_each_position(ending, tmp_path):
+    image = pytest.importorskip('PIL.Image')
+    paths = [tmp_path / f'{name}{ending}' for name in 'ab']
+    for path in paths:
+        assert command.main(['rope', '--view', 'rotation', '--length', '4', '--lines', '0,3', '--dpi', '40', '-o', str(path)]) == 0
+    with image.open(paths[0]) as picture:
+        frames = [(picture.seek(i), picture.convert('RGB').tobytes())[1] for i in range(picture.n_frames)]
+    assert len(frames) == 4 == len(set(frames)) and paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_lines_without_order_have_colours_apart():
+    apart = panels.line_colours(['none', 'linear', 'yarn'])
+    assert len(set(apart)) == 3 and apart[0] == 'black'
+    assert panels.line_colours(['head 0', 'head 7'])[0] == panels.line_colour(0, 2)
+
+
 def test_another_ending_is_refused(tmp_path):
     with pytest.raises(ValueError, match='.png or .pdf or .svg'):
         panels.save(panels.draw('', views.values(made('gray'))), str(tmp_path / 'a.gif'))
 
 
 @pytest.mark.parametrize('arguments', [
-    ['rope'], ['sinusoidal', '--curves', '--lines', '0,20'], ['sinusoidal', '--spectrum'], ['grid', '--similarity'],
-    ['kerple-log', '--curves'], ['swin'], ['alibi', '--head', '1,3,7'], ['nope', '--window', '8'],
+    ['rope'], ['sinusoidal', '--view', 'curves', '--lines', '0,20'], ['sinusoidal', '--view', 'spectrum'], ['grid', '--view', 'similarity'],
+    ['kerple-log', '--view', 'curves'], ['swin'], ['alibi', '--head', '1,3,7'], ['nope', '--window', '8'],
     *[[name] for name in studies.STUDIES]], ids=' '.join)
 def test_draws(arguments, tmp_path):
     path = tmp_path / 'a.png'
@@ -258,7 +340,7 @@ def test_a_figure_looks_as_asked(monkeypatch):
 
 
 def test_methods_in_one_picture(monkeypatch):
-    figure = drawn(['sinusoidal,rope,alibi', '--similarity', '--length', '40'], monkeypatch)
+    figure = drawn(['sinusoidal,rope,alibi', '--view', 'similarity', '--length', '40'], monkeypatch)
     titles = [axes.get_title(loc='left') for axes in figure.axes]
     assert 'Sinusoidal encoding' in titles and 'Rotary embedding' in titles
     assert any(title.startswith('ALiBi, head 0') for title in titles)
@@ -272,16 +354,20 @@ def test_methods_in_one_picture(monkeypatch):
     ("no method 'sine'", ['rope,sine', '-o', 'a.png']),
     ("no method 'sine'", ['sine', '-o', 'a.png']),
     ('ends with .png or .pdf or .svg', ['rope', '-o', 'a.gif']),
-    ('not allowed with', ['rope', '--curves', '--similarity', '-o', 'a.png']),
-    ('--lines goes with --curves', ['rope', '--lines', '1', '-o', 'a.png']),
-    ('there is no curve 128', ['rope', '--curves', '--lines', '128', '-o', 'a.png']),
+    ("invalid choice: 'curve'", ['rope', '--view', 'curve', '-o', 'a.png']),
+    ('rotation draws rope alone', ['alibi', '--view', 'rotation', '-o', 'a.gif']),
+    ('there is no pair 64', ['rope', '--view', 'rotation', '--lines', '64', '-o', 'a.gif']),
+    ('ends with .gif or .png', ['rope', '--view', 'rotation', '-o', 'a.pdf']),
+    ('at most 512 positions', ['rope', '--view', 'rotation', '--length', '513', '-o', 'a.gif']),
+    ('--lines goes with --view curves or rotation', ['rope', '--lines', '1', '-o', 'a.png']),
+    ('there is no curve 128', ['rope', '--view', 'curves', '--lines', '128', '-o', 'a.png']),
     ('there is no head 8', ['alibi', '--head', '8', '-o', 'a.png']),
     ('--head is for', ['rope', '--head', '1', '-o', 'a.png']),
-    ('this is a bias: use --curves', ['alibi', '--spectrum', '-o', 'a.png']),
-    ('depends on rows and columns', ['swin', '--curves', '-o', 'a.png']),
-    ('only one position', ['rope', '--length', '1', '--similarity', '-o', 'a.png']),
-    ('more than 1 GiB', ['sinusoidal', '--length', '100000', '--similarity', '-o', 'a.png']),
-    ('scalings is one picture', ['scalings', '--curves', '-o', 'a.png']),
+    ('this is a bias: use --view curves', ['alibi', '--view', 'spectrum', '-o', 'a.png']),
+    ('depends on rows and columns', ['swin', '--view', 'curves', '-o', 'a.png']),
+    ('only one position', ['rope', '--length', '1', '--view', 'similarity', '-o', 'a.png']),
+    ('more than 1 GiB', ['sinusoidal', '--length', '100000', '--view', 'similarity', '-o', 'a.png']),
+    ('scalings is one picture', ['scalings', '--view', 'curves', '-o', 'a.png']),
     ('scalings takes no --heads', ['scalings', '--heads', '2', '-o', 'a.png'])])
 def test_wrong_arguments_of_plot(words, arguments, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -159,10 +159,14 @@ class File:
             self.tensors.setdefault(tensor.name, tensor)
         self._tensor_data = -(-cursor.at // alignment) * alignment
 
+    def start_of(self, name):
+        """Offset of a tensor's numbers in the file."""
+        return self._tensor_data + self.tensors[name].offset
+
     def floats(self, name):
         """The numbers of a float32 tensor of one dimension; None if it is none, is empty or is not inside the file."""
         tensor = self.tensors[name]
-        start = self._tensor_data + tensor.offset
+        start = self.start_of(name)
         if tensor.type != _FLOAT32 or len(tensor.dims) != 1 or tensor.dims[0] == 0:
             return None
         end = start + 4 * tensor.dims[0]

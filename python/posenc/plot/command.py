@@ -4,8 +4,8 @@ import difflib
 
 from matplotlib import colormaps
 
-from .. import options
-from . import studies, views
+from .. import methods, options
+from . import animation, studies, views
 from .panels import FORMATS, Look, draw, save
 
 _MOST_VALUES = 1 << 28 # above this a picture takes gigabytes
@@ -44,17 +44,19 @@ def _font_size(text):
     return size
 
 
+_TITLES = {'values': '', 'similarity': ': cosine similarity', 'curves': ': curves', 'spectrum': ': spectrum', 'rotation': ''}
+
+
 def _new_parser():
     parser = options.new_parser('plot', 'Draws an encoding as a heat map, or the heads of a bias beside each other, '
                                 'each above the attention weights that it gives, into a PNG, PDF or SVG file; or '
                                 f'something else of it, or a comparison ({", ".join(studies.STUDIES)}).')
     parser.add_argument('method', metavar='METHOD[,METHOD...]|COMPARISON', help='several methods are drawn in one picture')
-    one = parser.add_mutually_exclusive_group()
-    for view, help_ in (('similarity', 'cosine similarity of every position with every other'),
-                        ('curves', 'some channels over the positions; of a bias, heads over key - query'),
-                        ('spectrum', 'how strongly each channel swings, by wavelength')):
-        one.add_argument(f'--{view}', dest='view', action='store_const', const=view, help=help_)
-    parser.add_argument('--lines', type=_numbers, metavar='N[,N...]', help='which channels or heads --curves draws')
+    parser.add_argument('--view', choices=_TITLES, default='values', help='values: a heat map; similarity: cosine of every '
+                        'position with every other; curves: some channels over the positions, of a bias heads over key - query; '
+                        'spectrum: how strongly each channel swings, by wavelength; rotation: an animation of rotary pairs (rope), '
+                        'a .gif or .png')
+    parser.add_argument('--lines', type=_numbers, metavar='N[,N...]', help='which channels or heads curves draws, or pairs rotation')
     parser.add_argument('--head', type=_numbers, metavar='N[,N...]', help='which heads of a bias are drawn')
     look = parser.add_argument_group('how it looks')
     look.add_argument('--title', metavar='TEXT', help='above the picture, in place of its own')
@@ -66,16 +68,13 @@ def _new_parser():
     return parser
 
 
-_TITLES = {None: '', 'similarity': ': cosine similarity', 'curves': ': curves', 'spectrum': ': spectrum'}
-
-
 def _check(method, given):
     if given.lines and given.view != 'curves':
-        raise options.Refused('--lines goes with --curves')
-    if given.head and (given.view or not method.is_bias):
+        raise options.Refused('--lines goes with --view curves or rotation')
+    if given.head and (given.view != 'values' or not method.is_bias):
         raise options.Refused('--head is for the heat maps of biases: leave it away')
     if method.is_bias and given.view in ('similarity', 'spectrum'):
-        raise options.Refused('--similarity and --spectrum are for encodings, and this is a bias: use --curves')
+        raise options.Refused(f'--view {given.view} is for encodings, and this is a bias: use --view curves')
     n = given.length or given.height * given.width
     if method.bytes(given) > 4 * _MOST_VALUES or (given.view == 'similarity' and n * n > _MOST_VALUES):
         raise options.Refused('the picture would take more than 1 GiB of memory: use a smaller --length, --dim or '
@@ -89,10 +88,10 @@ def _look(given):
 def _rows_of(method, given):
     made = method.make(given)
     if method.is_bias:
-        return views.bias_curves(made, given.lines) if given.view else views.heads(made, given.head)
+        return views.bias_curves(made, given.lines) if given.view == 'curves' else views.heads(made, given.head)
     if given.view == 'curves':
         return views.curves(made, given.lines)
-    return {None: views.values, 'similarity': views.similarity, 'spectrum': views.spectrum}[given.view](made)
+    return {'values': views.values, 'similarity': views.similarity, 'spectrum': views.spectrum}[given.view](made)
 
 
 def _draw_methods(given):
@@ -102,8 +101,8 @@ def _draw_methods(given):
         own = argparse.Namespace(**{**vars(given), 'method': name})
         method = options.method_of(own)
         if method.is_bias and own.view == 'similarity':
-            own.view = None
-        if method.is_bias and own.view is None:
+            own.view = 'values'
+        if method.is_bias and own.view == 'values':
             own.head = own.head or [0]
         _check(method, own)
         of_method = _rows_of(method, own)[:1]
@@ -122,14 +121,27 @@ def _draw_method(given):
 
 
 def _draw_study(given):
-    if given.view or given.lines or given.head:
-        raise options.Refused(f'{given.method} is one picture: leave --similarity, --curves, --spectrum, --lines and '
-                              '--head away')
+    if given.view != 'values' or given.lines or given.head:
+        raise options.Refused(f'{given.method} is one picture: leave --view, --lines and --head away')
     study = options.method_of(given, studies.STUDIES)
     return draw(given.title or study.title, study.make(given), study.describe(given), _look(given))
 
 
+def _animate(given):
+    if given.method != 'rope':
+        raise options.Refused('--view rotation draws rope alone')
+    options.check_path(given.path, animation.FORMATS)
+    options.method_of(given)
+    if given.head:
+        raise options.Refused('--head is for the heat maps of biases: leave it away')
+    frames = animation.rotation(methods.rope_of(given), methods.positions(given), given.lines, given.title, _look(given), given.dpi)
+    animation.save(frames, given.path)
+
+
 def _draw(given):
+    if given.view == 'rotation':
+        _animate(given)
+        return
     options.check_path(given.path, FORMATS)
     if given.method in studies.STUDIES:
         figure = _draw_study(given)

@@ -18,6 +18,7 @@ _STYLE = {'font.family': 'DejaVu Sans', 'font.size': 9, 'axes.titlesize': 9.5, '
           'xtick.labelcolor': 'black', 'ytick.labelcolor': 'black', 'axes.titlelocation': 'left',
           'lines.linewidth': 1.4, 'svg.hashsalt': 'posenc'} # the same file each time
 _MASKED = '0.85'
+_APART = ('black', '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9') # of Okabe and Ito
 _FEW_LEVELS = 6 # of whole numbers, which get a colour each
 
 
@@ -105,6 +106,13 @@ def line_colour(i, n, cmap=None):
     return colormaps[cmap or 'viridis'](0.9 * i / (n - 1) if n > 1 else 0.3)
 
 
+def line_colours(names, cmap=None):
+    """Shades where names have numbers, which are in order; else colours that the colour-blind tell apart."""
+    if cmap or len(names) > len(_APART) or all(any(letter.isdigit() for letter in name) for name in names):
+        return [line_colour(i, len(names), cmap) for i in range(len(names))]
+    return _APART[:len(names)]
+
+
 # ---- One panel ----
 
 
@@ -127,13 +135,13 @@ def _draw_map(axes, panel, norm, colours):
 
 
 def _draw_curves(axes, panel, cmap):
-    for i, (name, values) in enumerate(panel.lines.items()):
-        axes.plot(panel.x, values, label=name, color=line_colour(i, len(panel.lines), cmap))
+    for (name, values), colour in zip(panel.lines.items(), line_colours([*panel.lines], cmap)):
+        axes.plot(panel.x, values, label=name, color=colour)
     if panel.beyond is not None:
         axes.axvspan(panel.beyond, panel.x[-1], color='0.93', zorder=0)
     for name, height in panel.marks.items():
         axes.axhline(height, color='0.45', linewidth=0.8, linestyle='--')
-        axes.annotate(name, (0.99, height), xycoords=('axes fraction', 'data'), ha='right', va='bottom', fontsize='small',
+        axes.annotate(name, (0.01, height), xycoords=('axes fraction', 'data'), va='bottom', fontsize='small',
                       color='0.35')
     axes.set(xlabel=panel.x_label, ylabel=panel.y_label, title=panel.title, xscale=panel.x_scale, yscale=panel.y_scale,
              xlim=(panel.x[0], panel.x[-1]))
@@ -194,18 +202,20 @@ def _draw_row(figure, axes, row, look):
         _draw_maps(figure, [axes[i] for i in group], [row.panels[i] for i in group], row, look.cmap)
 
 
-def _style(look):
-    """Sizes of text in proportion."""
+def style(look):
+    """A context with sizes of text in proportion."""
     factor = look.font_size / _STYLE['font.size']
-    return {**_STYLE, **{name: factor * _STYLE[name] for name in ('font.size', 'axes.titlesize', 'figure.titlesize')}}
+    return rc_context({**_STYLE, **{name: factor * _STYLE[name] for name in ('font.size', 'axes.titlesize', 'figure.titlesize')}})
 
 
 def draw(title, rows, subtitle='', look=Look()):
     """A figure of rows of panels."""
     n_rows, n_columns = _grid(rows)
     width, height = _size(rows, n_columns)
-    with rc_context(_style(look)):
+    with style(look):
         figure = Figure(look.size or (0.9 + n_columns * width, 0.7 + n_rows * (height + 0.35)), layout='constrained')
+        if n_columns > 1 and any(isinstance(row.panels[0], Curves) for row in rows):
+            figure.get_layout_engine().set(w_pad=0.08) # labels of an axis do not touch the panel before
         FigureCanvasAgg(figure)
         heading = f'{title}\n' if subtitle else title
         figure.suptitle(heading, x=0.01, ha='left', weight='bold')

@@ -128,7 +128,7 @@ def bias_curves(bias, lines=None):
     """One query's row of each head: the last one's, or with keys on both sides the middle one's."""
     n_heads, n = bias.values.shape[:2]
     if not bias.is_by_offset:
-        raise Refused('--curves goes over key - query, but this bias depends on rows and columns: leave --curves away')
+        raise Refused('curves go over key - query, but this bias depends on rows and columns: use --view values')
     chosen = _choose(lines, n_heads, _SOME_LINES, 'head')
     query = n - 1 if bias.is_causal else n // 2
     lines = {f'head {h}': np.where(np.isfinite(bias.values[h, query]), bias.values[h, query], np.nan) for h in chosen}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that do the same thing at the same time, again and again: what scaling is measured with. They wait awake. */
-#ifndef POSENC_BENCH_THREADS_H
-#define POSENC_BENCH_THREADS_H
+#ifndef POSENC_TOOLS_THREADS_H
+#define POSENC_TOOLS_THREADS_H
 
 enum { MAX_THREADS = 64 };
 
