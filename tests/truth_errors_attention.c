@@ -374,7 +374,7 @@ void test_attention_lists(void **state) {
     posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.n_batch = 2;
     const posenc_score_params good_params = params;
-    const posenc_attention_lists good_lists = {right, 3, 0, 4};
+    const posenc_attention_lists good_lists = {right, 3, 0, 4, 0, 0};
     posenc_attention_lists lists = good_lists;
     const posenc_attention_args t = {
         .params = &params,
@@ -402,7 +402,8 @@ void test_attention_lists(void **state) {
     for (int i = 0; i < 2 * REL_Q; i++) { /* of each query and sequence */
         int32_t one_is_wrong[2 * REL_Q] = {0};
         one_is_wrong[i] = 3;
-        BAD_LISTS(POSENC_ERR_ROWS, lists = ((posenc_attention_lists){one_is_wrong, 1, 1, REL_Q}));
+        BAD_LISTS(POSENC_ERR_ROWS, lists = ((posenc_attention_lists){one_is_wrong, 1, 1, REL_Q, 0, 0}));
+        BAD_LISTS(POSENC_ERR_ROWS, lists = ((posenc_attention_lists){one_is_wrong, 1, 1, 0, REL_Q, 2}));
     }
     BAD_LISTS(POSENC_ERR_NULL, lists.keys = NULL);
     BAD_LISTS(POSENC_ERR_STRIDE, lists.keys = shifted(right, 1));
@@ -412,6 +413,13 @@ void test_attention_lists(void **state) {
     BAD_LISTS(POSENC_ERR_SHAPE, lists.query_stride = INT64_MAX);
     BAD_LISTS(POSENC_ERR_SHAPE, lists.batch_stride = -1);
     BAD_LISTS(POSENC_ERR_SHAPE, lists.batch_stride = INT64_MAX);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.head_stride = -1);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.head_stride = INT64_MAX);
+    static const int64_t bad_heads[] = {INT64_MIN, -2, 0, 1, 3, 4};
+    for (size_t i = 0; i < sizeof bad_heads / sizeof bad_heads[0]; i++) {
+        lists.head_stride = 1;
+        BAD_LISTS(POSENC_ERR_N_HEADS, lists.n_heads = bad_heads[i]);
+    }
 
     posenc_view bias = posenc_view_dense(in, POSENC_F32, 3, 1, 1, 1), products = bias;
     posenc_bool_mask bytes = {(const uint8_t *)right, {1, 0, 0, 0}, POSENC_KEEP};
@@ -429,7 +437,7 @@ void test_attention_lists(void **state) {
 
     posenc_range none = {0, 0};
     RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
-    lists = (posenc_attention_lists){NULL, 0, 7, 7}; /* all are empty */
+    lists = (posenc_attention_lists){NULL, 0, 7, 7, 0, 0}; /* all are empty */
     RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
     ANSWERS(== 0, posenc_attention_split_count, &t);
     lists.n_max = 2 * POSENC_ATTENTION_SEGMENT + 1; /* whatever n_k is */

@@ -198,7 +198,7 @@ static posenc_status do_pages(posenc_dtype type) {
 
 static posenc_status do_lists(posenc_dtype type) {
     static const int32_t keys[16];
-    const posenc_attention_lists lists = {keys, E(KEYS) < 2 ? E(KEYS) : 2, 2, 0};
+    const posenc_attention_lists lists = {keys, E(KEYS) < 2 ? E(KEYS) : 2, 2, 0, 0, 0};
     return attend(POSENC_MATH_F32, type, NULL, &lists);
 }
 

@@ -45,15 +45,19 @@ typedef struct posenc_attention_pages {
 /** Ends a list of keys that is shorter than n_max. */
 #define POSENC_LIST_END (-1)
 
-/** Sparse attention: query i of sequence b, in all heads, sees keys[b * batch_stride + i * query_stride + t], t <
- * n_max, up to the first POSENC_LIST_END (C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). Their
- * numbers remain positions and rows of k_table. Masked keys in a list need a finite v. Not with per-key arrays:
- * bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first (POSENC_ERR_MASK), given positions
- * (POSENC_ERR_POSITION). */
+/** Sparse attention: query i of sequence b sees keys[b * batch_stride + g * head_stride + i * query_stride + t], t <
+ * n_max, up to the first POSENC_LIST_END (C.33), in the query heads h with h / (q's n_heads / n_heads) = g. Any order;
+ * k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). Their numbers remain positions and rows of k_table. Masked keys in a
+ * list need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first
+ * (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
     int64_t n_max;                      /**< 0..2^30 */
     int64_t query_stride, batch_stride; /**< in entries; 0: queries, or sequences, share one */
+    int64_t head_stride;                /**< in entries; 0: heads share one, and n_heads is not read */
+    /** Heads with a list each (POSENC_ERR_N_HEADS): q's n_heads (MoBA), n_kv_heads (NSA, MiniMax M3, eviction by head;
+     * reads fewer rows), or between. */
+    int64_t n_heads;
 } posenc_attention_lists;
 
 /** Arguments of attention. Members that are NULL are absent. */

@@ -62,12 +62,19 @@ void Call::set_lists(Options &options) {
     if (!list_keys)
         return;
     const Shape &shape = list_keys.shape();
-    int64_t n_q = args.q.ne[2], n_batch = args.q.ne[3];
-    if (shape.empty() || shape.size() > 3 || (shape.size() > 1 && shape[shape.size() - 2] != n_q) ||
-        (shape.size() == 3 && shape[0] != n_batch))
-        refuse(key.text, "the shape has to be (n_max,), (n_q, n_max) or (n_batch, n_q, n_max), not " + text_of(shape));
-    int64_t n_max = shape.back();
-    lists = {list_keys.data(), n_max, shape.size() > 1 ? n_max : 0, shape.size() == 3 ? n_q * n_max : 0};
+    int64_t n_q = args.q.ne[2], n_batch = args.q.ne[3], n_heads = shape.size() == 4 ? shape[1] : 1;
+    if (shape.empty() || shape.size() > 4 || (shape.size() > 1 && shape[shape.size() - 2] != n_q) ||
+        (shape.size() >= 3 && shape[0] != n_batch))
+        refuse(key.text, "the shape has to be (n_max,), (n_q, n_max), (n_batch, n_q, n_max) or "
+                         "(n_batch, n_list_heads, n_q, n_max), not " +
+                             text_of(shape));
+    int64_t n_max = shape.back(), of_head = n_q * n_max;
+    lists = {list_keys.data(),
+             n_max,
+             shape.size() > 1 ? n_max : 0,
+             shape.size() >= 3 ? n_heads * of_head : 0,
+             shape.size() == 4 ? of_head : 0,
+             n_heads};
     args.lists = &lists;
 }
 
@@ -229,7 +236,8 @@ k_type, v_type: 'q8_0' or 'q4_0' where k or v are bytes of blocks. math: 'f32', 
 heads_first: all of them, and the result, are (n_batch, n_heads, n_tokens, dim), as in torch.
 scale: 1 / sqrt(head_dim) unless given. Mask, bias, positions, sequences, cap and sinks are those of softmax.
 pages: int32 (n_batch, n_pages) or (n_pages,), with n_k; k and v are then (n_pages, page_size, n_kv_heads, dim).
-lists: int32 (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each query sees, in any order; -1 ends it.
+lists: int32 (n_batch, n_list_heads, n_q, n_max), (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each
+query sees, in any order; -1 ends it. n_list_heads: n_kv_heads, n_heads or between, whose heads share a list evenly.
 k_rope, k_table: a Rope and its (cos, sin) for the keys, which are rotated on load.
 Returns (n_batch, n_q, n_heads, v_dim); with return_lse also the log-sum-exp (n_batch, n_q, n_heads, 1).)");
     module.def("attention_reference", &reference, "q"_a, "k"_a, "v"_a,
