@@ -445,3 +445,84 @@ void test_attention_lists(void **state) {
     lists.n_max = INT64_MIN;
     ANSWERS(== 0, posenc_attention_split_count, &t);
 }
+
+/* Ragged batches: ends, extents and strides, and terms that do not go with them. */
+void test_attention_ragged(void **state) {
+    (void)state;
+    static const int32_t ends[] = {0, 0, REL_Q}, key_ends[] = {0, 1, 3}, behind[] = {0, 0, REL_Q + 1},
+                         down[] = {0, REL_Q + 1, REL_Q}, later[] = {1, 1, REL_Q}, lengths[] = {3, 3}, pages[2] = {0};
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    const posenc_score_params good_params = params;
+    const posenc_attention_ragged good_ragged = {ends, NULL, 2}, packed = {ends, key_ends, 2};
+    posenc_attention_ragged ragged = good_ragged;
+    posenc_view lse = posenc_view_dense(rows_a, POSENC_F32, 1, 2, REL_Q, 1);
+    posenc_attention_args good = {
+        .params = &params,
+        .q = posenc_view_dense(in, POSENC_F32, 8, 2, REL_Q, 1),
+        .k = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 2),
+        .v = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 2),
+        .out = posenc_view_dense(out, POSENC_F32, 8, 2, REL_Q, 1),
+        .lse = &lse,
+    };
+    posenc_attention_args t = good;
+    posenc_attention_pages in_pages = {pages, 1, 3};
+    posenc_attention_lists lists = {pages, 1, 0, 0, 0, 0};
+    float *memory = attention_scratch;
+    posenc_range all = posenc_range_all();
+#define RAGGED(status) RETURNS(status, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, all)
+#define BAD_RAGGED(status, change)                                                                                     \
+    change;                                                                                                            \
+    RAGGED(status);                                                                                                    \
+    ANSWERS(== 0, posenc_attention_ragged_unit_count, &t, &ragged);                                                    \
+    params = good_params;                                                                                              \
+    ragged = good_ragged;                                                                                              \
+    t = good
+    ANSWERS(== 2, posenc_attention_ragged_unit_count, &t, &ragged);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run_ragged, NULL, &ragged, memory, sizeof attention_scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run_ragged, &t, NULL, memory, sizeof attention_scratch, all);
+    BAD_RAGGED(POSENC_ERR_NULL, t.params = NULL);
+    BAD_RAGGED(POSENC_ERR_NULL, ragged.cu_q = NULL);
+    BAD_RAGGED(POSENC_ERR_STRIDE, ragged.cu_q = shifted(ends, 1));
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_q = behind);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_q = down);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_q = later);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.n_batch = 1);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.n_batch = -1);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.n_batch = INT64_MAX);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_k = key_ends); /* k has two sequences */
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged = packed; t.k.ne[3] = t.v.ne[3] = 1; t.k.ne[2] = t.v.ne[2] = 2);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged = packed; t.pages = &in_pages);
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.k.ne[3] = t.v.ne[3] = 1);
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.q.ne[3] = t.out.ne[3] = 2; t.lse = NULL);
+    BAD_RAGGED(POSENC_ERR_SHAPE, params.sequences.k_end = lengths; params.n_batch = 1);
+    in_pages.stride = -1;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.pages = &in_pages);
+    in_pages.stride = INT64_MAX;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.pages = &in_pages);
+    lists.query_stride = INT64_MAX;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.lists = &lists);
+    lists.query_stride = 0, lists.batch_stride = INT64_MAX;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.lists = &lists);
+    BAD_RAGGED(POSENC_ERR_STRIDE, params.bias.alibi_slopes = in; params.n_heads = 2;
+               params.bias.alibi_batch_stride = INT64_MAX);
+
+    posenc_view bias = posenc_view_dense(in, POSENC_F32, 3, 1, 1, 1);
+    posenc_bool_mask bytes = {(const uint8_t *)ends, {1, 0, 0, 0}, POSENC_KEEP};
+    static const int32_t parents[REL_Q] = {-1, -1};
+    const posenc_tree tree = {parents, 0};
+    BAD_RAGGED(POSENC_ERR_MASK, params.bool_mask = &bytes);
+    BAD_RAGGED(POSENC_ERR_MASK, params.tree = &tree);
+    BAD_RAGGED(POSENC_ERR_MASK, params.bias.tensor = &bias);
+    BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_query.products = &bias);
+    BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_key.products = &bias);
+    BAD_RAGGED(POSENC_ERR_MASK, params.sequences.cu_seqlens = ends; params.sequences.n_seqs = 2);
+    BAD_RAGGED(POSENC_ERR_POSITION, params.positions.queries = params.positions.keys = ends);
+
+    params.scale = 0.0f; /* refused with a sequence */
+    RAGGED(POSENC_ERR_UNSET);
+    params = good_params;
+    RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_run_ragged, &t, &ragged, memory, 1, all);
+    posenc_range beyond = {0, 3}, none = {0, 0};
+    RETURNS(POSENC_ERR_ROWS, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, beyond);
+    RETURNS(POSENC_OK, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, none);
+}

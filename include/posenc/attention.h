@@ -137,6 +137,27 @@ POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *arg
 POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *partitions,
                                                          size_t partitions_bytes, posenc_range units);
 
+/* ---- Ragged batches (varlen) ---- */
+
+/** Sequences with different numbers of queries, as prefill beside decode. q, out and lse are [.., n_heads, n_tokens,
+ * 1]; tokens cu_q[b] <= i < cu_q[b + 1] are the queries of sequence b. */
+typedef struct posenc_attention_ragged {
+    const int32_t *cu_q; /**< [n_batch + 1], ascending from 0 to n_tokens (POSENC_ERR_SHAPE) */
+    const int32_t *cu_k; /**< keys likewise, in k and v of one sequence; NULL: k and v have n_batch, or pages */
+    int64_t n_batch;
+} posenc_attention_ragged;
+
+/** Number of work units; 0: refused. */
+POSENC_API int64_t posenc_attention_ragged_unit_count(const posenc_attention_args *args,
+                                                      const posenc_attention_ragged *ragged);
+
+/** Computes each sequence as posenc_attention_run does alone, bit for bit: its queries and keys count from 0. Starts,
+ * lengths and slopes have n_batch entries, lists n_tokens. Not with arrays by query or key: bool_mask, tree,
+ * cu_seqlens, bias.tensor, by_query, by_key (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
+POSENC_API posenc_status posenc_attention_run_ragged(const posenc_attention_args *args,
+                                                     const posenc_attention_ragged *ragged, void *scratch,
+                                                     size_t scratch_bytes, posenc_range units);
+
 /* ---- Attention over different keys, combined ---- */
 
 /** Result of attention over some keys. */

@@ -58,7 +58,8 @@ POSENC_API size_t posenc_top_k_workspace_bytes(int64_t n_k, int64_t k);
  *     scores   f32 [n_k, n_q, n_heads, n_batch], n_k <= 2^30
  *     bounds   shared by the heads; NULL: every key
  *     k        1..2^30
- *     keys     int32 [n_batch][n_heads][n_q][k], apart; as posenc_attention_lists {keys, k, k, n_heads * n_q * k, n_q * k, n_heads}
+ *     keys     int32 [n_batch][n_heads][n_q][k], apart
+ *              as posenc_attention_lists {keys, k, k, n_heads * n_q * k, n_q * k, n_heads}
  *     scratch  posenc_top_k_workspace_bytes or more (POSENC_ERR_WORKSPACE), aligned as a float
  *
  * Equal scores: the lower key first. NaN comes after -inf. Only bounds exclude keys; -inf does not. */

@@ -9,6 +9,7 @@
  *     block.c          visible keys of a key block, addresses of its rows, rows to prefetch
  *     math.c           arithmetic of a call: floats.c (float32), quants.c (integers), bf16.c
  *     rotated.c        RoPE applied to K on load; row_addresses.c: rows by stride, page or list
+ *     ragged.c         batches of sequences with different numbers of queries: a call for each
  *     combine.c        sums of segments and results of calls combined, results written
  *     reference.c      attention with its probabilities in memory; index.c, top_k.c: the indexer of sparse.h */
 #ifndef POSENC_SRC_ATTENTION_H
@@ -23,6 +24,9 @@
  * be pages. (check.c) */
 posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k, const posenc_view *v,
                                      const posenc_view *out);
+
+/* Checks the log-sum-exp's view, if there is one. (check.c) */
+posenc_status posenc_check_lse(const posenc_attention_args *args);
 
 /* Checks that an output (NULL: none) overlaps no input of attention or of its softmax. (check.c) */
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *args, const posenc_view *output);

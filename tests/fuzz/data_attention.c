@@ -66,11 +66,11 @@ static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t
     int64_t n_rows = pages != NULL ? c->task.k.ne[2] : c->s.n_k,
             n_pages = pages != NULL ? c->task.k.ne[3] : c->s.n_batch;
     posenc_dtype stored = truth_is_blocks(type) ? POSENC_F16 : type;
-    int64_t width = truth_is_blocks(type) ? dim / POSENC_QUANT_BLOCK * (block_bytes(type) / 2) : dim;
+    int64_t width = truth_is_blocks(type) ? dim / POSENC_QUANT_BLOCK * ((int64_t)truth_block_bytes(type) / 2) : dim;
     posenc_view view = data_input(stored, NAN, width, n_heads, n_rows, n_pages);
     view.dtype = type;
     view.ne[0] = dim;
-    view.nb[0] = truth_is_blocks(type) ? block_bytes(type) : view.nb[0];
+    view.nb[0] = truth_is_blocks(type) ? (int64_t)truth_block_bytes(type) : view.nb[0];
     return view;
 }
 
@@ -272,7 +272,7 @@ static double group_error(const attention_call *c, const data_row *row, int64_t 
         const unsigned char *block = block_at(&c->task.v, k, at, head, page);
         m = fmax(m, exp(row->logits[j] - row->max) / row->sum);
         d = fmax(d, fabs((double)truth_load(block, POSENC_F16)));
-        sum += abs(block_number(block, c->task.v.dtype, k));
+        sum += abs(truth_block_number(block, k % POSENC_QUANT_BLOCK, c->task.v.dtype));
     }
     return m * d * sum / 65278.0;
 }

@@ -93,6 +93,35 @@ def test_lists():
         posenc.attention(Q, K, V, causal=False, lists=[9])
 
 
+@pytest.mark.parametrize('threads', [1, 2])
+def test_ragged_batch(threads):
+    """A prompt, decode, no query, two draft tokens: each as a call of the sequence alone, packed, side by side, in pages."""
+    cu_q, cu_k = np.array([0, 30, 31, 31, 33]), np.array([0, 30, 60, 71, 85])
+    q, k, v = truth.normal(33, 4, 16), truth.normal(85, 2, 16, seed=3), truth.normal(85, 2, 16, seed=4)
+    sides = [np.zeros((4, 32, 2, 16), np.float32) for _ in 'kv']
+    want = []
+    for b in range(4):
+        keys = slice(cu_k[b], cu_k[b + 1])
+        for side, rows in zip(sides, (k, v)):
+            side[b, :cu_k[b + 1] - cu_k[b]] = rows[keys]
+        want.append(posenc.attention(q[cu_q[b]:cu_q[b + 1]], k[keys], v[keys], causal=True, window=9))
+    want = np.concatenate(want)
+    given = {'causal': True, 'window': 9, 'cu_q': cu_q, 'threads': threads}
+    assert np.array_equal(posenc.attention(q, k, v, cu_k=cu_k, **given), want)
+    assert np.array_equal(posenc.attention(q, *sides, k_end=np.diff(cu_k), **given), want)
+    pages = np.arange(16).reshape(4, 4)[::-1]
+    paged = [side.reshape(4, 4, 8, 2, 16)[::-1].reshape(16, 8, 2, 16) for side in sides]
+    assert np.array_equal(posenc.attention(q, *paged, pages=pages, n_k=32, k_end=np.diff(cu_k), **given), want)
+    with pytest.raises(posenc.Error, match='cu_q: from 0 to 32'):
+        posenc.attention(q, k, v, causal=True, cu_q=[0, 32], cu_k=[0, 85])
+    with pytest.raises(ValueError, match='cu_k: as many'):
+        posenc.attention(q, k, v, causal=True, cu_q=[0, 33], cu_k=cu_k)
+    with pytest.raises(ValueError, match='cu_q: n_batch'):
+        posenc.attention(q, k, v, causal=True, cu_k=cu_k)
+    with pytest.raises(posenc.Error, match='ragged batches do not go with bool_mask'):
+        posenc.attention(q, k, v, causal=True, cu_q=[0, 33], cu_k=[0, 85], keep=np.ones(85, bool))
+
+
 @pytest.mark.parametrize('head_dim, v_dim', [(0, 16), (16, 0), (10 ** 5, 16), (16, 10 ** 5)])
 def test_dimensions_that_are_refused(head_dim, v_dim):
     q, v = np.ones((3, 2, head_dim), np.float32), np.ones((3, 2, v_dim), np.float32)
