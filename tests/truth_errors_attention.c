@@ -512,6 +512,8 @@ void test_attention_ragged(void **state) {
     const posenc_tree tree = {parents, 0};
     BAD_RAGGED(POSENC_ERR_MASK, params.bool_mask = &bytes);
     BAD_RAGGED(POSENC_ERR_MASK, params.tree = &tree);
+    const posenc_block_mask blocks = {.q_block = 16, .k_block = 16};
+    BAD_RAGGED(POSENC_ERR_MASK, t.block_mask = &blocks);
     BAD_RAGGED(POSENC_ERR_MASK, params.bias.tensor = &bias);
     BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_query.products = &bias);
     BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_key.products = &bias);
@@ -525,4 +527,82 @@ void test_attention_ragged(void **state) {
     posenc_range beyond = {0, 3}, none = {0, 0};
     RETURNS(POSENC_ERR_ROWS, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, beyond);
     RETURNS(POSENC_OK, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, none);
+}
+
+/* Block masks: sizes, lists of every row, head and sequence, and terms that do not go with them. */
+void test_attention_blocks(void **state) {
+    (void)state;
+    enum { KEYS = 40, Q_BLOCKS = REL_Q, ROWS_OF_BLOCKS = Q_BLOCKS * 2 * 2, K_BLOCKS = 3 };
+    static int32_t counts[ROWS_OF_BLOCKS + 1], numbers[ROWS_OF_BLOCKS * K_BLOCKS + 1], empty[ROWS_OF_BLOCKS + 1];
+    for (int r = 0; r < ROWS_OF_BLOCKS; r++)
+        for (int t = 0; t < K_BLOCKS; t++) {
+            counts[r] = K_BLOCKS;
+            numbers[r * K_BLOCKS + t] = t;
+        }
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    const posenc_score_params good_params = params;
+    const posenc_block_mask good_mask = {.partial_counts = empty,
+                                         .partial_blocks = numbers,
+                                         .full_counts = counts,
+                                         .full_blocks = numbers,
+                                         .n_max = K_BLOCKS,
+                                         .head_stride = Q_BLOCKS,
+                                         .batch_stride = 2 * Q_BLOCKS,
+                                         .q_block = 1,
+                                         .k_block = 16};
+    posenc_block_mask mask = good_mask;
+    posenc_attention_args t = {
+        .params = &params,
+        .q = posenc_view_dense(in, POSENC_F32, 1, 2, REL_Q, 2),
+        .k = posenc_view_dense(in, POSENC_F32, 1, 2, KEYS, 2),
+        .v = posenc_view_dense(in, POSENC_F32, 1, 2, KEYS, 2),
+        .out = posenc_view_dense(out, POSENC_F32, 1, 2, REL_Q, 2),
+        .block_mask = &mask,
+    };
+    posenc_range all = posenc_range_all(), none = {0, 0};
+    float *memory = attention_scratch;
+#define BAD_BLOCKS(status, change)                                                                                     \
+    change;                                                                                                            \
+    EVERY_WAY_RETURNS(status, &t);                                                                                     \
+    params = good_params;                                                                                              \
+    t.lists = NULL;                                                                                                    \
+    mask = good_mask
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
+    static const int64_t sizes[] = {INT64_MIN, 0, 8, 17, 24, 256, INT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        BAD_BLOCKS(POSENC_ERR_SHAPE, mask.k_block = sizes[i]);
+    }
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.q_block = 0);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.n_max = -1);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.n_max = INT64_MAX);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.head_stride = -1);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.head_stride = INT64_MAX);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.batch_stride = -1);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.batch_stride = INT64_MAX);
+    BAD_BLOCKS(POSENC_ERR_NULL, mask.full_counts = NULL);
+    BAD_BLOCKS(POSENC_ERR_NULL, mask.partial_blocks = NULL);
+    BAD_BLOCKS(POSENC_ERR_STRIDE, mask.full_counts = shifted(counts, 1));
+    BAD_BLOCKS(POSENC_ERR_STRIDE, mask.partial_blocks = shifted(numbers, 1));
+    for (int r = 0; r < ROWS_OF_BLOCKS; r++) { /* of each row, head and sequence */
+        const int32_t last = numbers[r * K_BLOCKS + 2];
+        counts[r] = K_BLOCKS + 1;
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        counts[r] = -1;
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        counts[r] = K_BLOCKS;
+        numbers[r * K_BLOCKS + 2] = K_BLOCKS; /* behind the keys */
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        numbers[r * K_BLOCKS + 2] = 1; /* named twice */
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        numbers[r * K_BLOCKS + 2] = last;
+        numbers[r * K_BLOCKS] = -1;
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        numbers[r * K_BLOCKS] = 0;
+    }
+    const posenc_attention_lists lists = {numbers, 1, 0, 0, 0, 0};
+    static const int32_t parents[REL_Q] = {-1, -1};
+    const posenc_tree tree = {parents, 0};
+    BAD_BLOCKS(POSENC_ERR_MASK, t.lists = &lists);
+    BAD_BLOCKS(POSENC_ERR_MASK, params.tree = &tree);
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
 }

@@ -60,6 +60,18 @@ typedef struct posenc_attention_lists {
     int64_t n_heads;
 } posenc_attention_lists;
 
+/** Block mask, as FlexAttention's BlockMask: query i sees key j where block (i / q_block, j / k_block) is full, or
+ * partial and params->bool_mask (NULL: all) leaves j. Other masks hold too. Blocks in no list are not read. Lists of
+ * (sequence b, head h, i / q_block) have counts[r] ascending blocks from entry r * n_max on, r = b * batch_stride + h *
+ * head_stride + i / q_block (POSENC_ERR_ROWS). Not with lists or a tree (POSENC_ERR_MASK). */
+typedef struct posenc_block_mask {
+    const int32_t *partial_counts, *partial_blocks; /**< kv_num_blocks, kv_indices; NULL: none */
+    const int32_t *full_counts, *full_blocks;       /**< full_kv_num_blocks, full_kv_indices; NULL: none */
+    int64_t n_max;
+    int64_t head_stride, batch_stride; /**< in rows; 0: shared */
+    int64_t q_block, k_block;          /**< queries, 1 or more, and keys, 16, 32, 64 or 128 (POSENC_ERR_SHAPE) */
+} posenc_block_mask;
+
 /** Arguments of attention. Members that are NULL are absent. */
 typedef struct posenc_attention_args {
     const posenc_score_params *params;
@@ -74,13 +86,14 @@ typedef struct posenc_attention_args {
     const posenc_attention_pages *pages;
     posenc_attention_math math;
     const posenc_attention_lists *lists;
+    const posenc_block_mask *block_mask;
 } posenc_attention_args;
 
 /** Arguments without options. */
 static inline posenc_attention_args posenc_attention_args_of(const posenc_score_params *params, const posenc_view *q,
                                                              const posenc_view *k, const posenc_view *v,
                                                              const posenc_view *out) {
-    posenc_attention_args args = {params, *q, *k, *v, *out, NULL, NULL, NULL, NULL, POSENC_MATH_F32, NULL};
+    posenc_attention_args args = {params, *q, *k, *v, *out, NULL, NULL, NULL, NULL, POSENC_MATH_F32, NULL, NULL};
     return args;
 }
 
@@ -99,7 +112,7 @@ static inline posenc_attention_args posenc_attention_args_of(const posenc_score_
  *     masked by position, lengths or documents    anything
  *     bias.tensor -inf at an end of a key block   anything, if tensor_slopes > 0
  *     bias.tensor -inf between unmasked keys      finite v, and a score that is not NaN
- *     bool_mask, tree, given positions, lists     finite v
+ *     bool_mask, tree, given positions, lists     finite v; likewise in panels of listed blocks
  *
  * Key blocks (512 keys) and panels (32) that a work unit's queries all have masked are not read. **Not seen: heads
  * and tokens swapped where counts are equal, another type of memory, nb[2] in elements, query_start forgotten for a

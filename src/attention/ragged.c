@@ -26,7 +26,8 @@ static posenc_status check_ends(const int32_t *ends, int64_t n_batch, int64_t n)
 }
 
 /* Refuses arrays that are shared by sequences of one number of queries. */
-static posenc_status check_terms(const posenc_score_params *params) {
+static posenc_status check_terms(const posenc_attention_args *args) {
+    const posenc_score_params *params = args->params;
     if (params->positions.queries != NULL || params->positions.keys != NULL)
         return posenc_refuse(POSENC_ERR_POSITION, "ragged batches do not go with given positions");
     const struct {
@@ -34,6 +35,7 @@ static posenc_status check_terms(const posenc_score_params *params) {
         int is_given;
     } terms[] = {
         {"bool_mask", params->bool_mask != NULL},
+        {"block_mask", args->block_mask != NULL},
         {"tree", params->tree != NULL},
         {"bias.tensor", params->bias.tensor != NULL},
         {"bias.by_query", params->bias.by_query.products != NULL},
@@ -95,7 +97,7 @@ static posenc_status check_batch(const posenc_attention_args *args, const posenc
     if (status == POSENC_OK)
         status = posenc_check_lse(args);
     if (status == POSENC_OK)
-        status = check_terms(args->params);
+        status = check_terms(args);
     if (status == POSENC_OK)
         status = check_extents(args, ragged);
     if (status == POSENC_OK)

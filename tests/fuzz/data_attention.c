@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fused attention: types, pages, parts by segments, rotation of keys, lists of keys. */
+/* Fused attention: types, pages, parts by segments, rotation of keys, lists of keys, block masks. */
 #include "data_scores.h"
 
 #include <math.h>
@@ -14,6 +14,7 @@ typedef struct attention_call {
     posenc_attention_args task;
     posenc_attention_pages pages;
     posenc_attention_lists lists;
+    posenc_block_mask blocks;
     posenc_view lse;
     posenc_rope_table table;
     posenc_rope *rope;
@@ -413,8 +414,12 @@ void data_attention(void) {
     t->out = data_output(draw_type(), 1.0, v_dim, s->n_heads, s->n_q, s->n_batch);
     c.lse = data_output(POSENC_F32, 1.0, 1, s->n_heads, s->n_q, s->n_batch);
     t->lse = &c.lse;
-    if (may_have_lists(&s->params) && draw_rarely(3))
+    if (s->params.tree == NULL && draw_rarely(4)) {
+        data_draw_blocks(s, &c.blocks);
+        t->block_mask = &c.blocks;
+    } else if (may_have_lists(&s->params) && draw_rarely(3)) {
         draw_lists(&c);
+    }
     c.scratch = data_scratch(posenc_attention_workspace_bytes(dim, v_dim));
     int64_t n_units = posenc_attention_unit_count(&t->q, &t->k);
     data_ok(attend, &c, n_units);
