@@ -13,7 +13,7 @@ typedef struct posenc_attention_block {
     size_t visible_limit;                        /* end of the segment's keys that a pair sees */
     posenc_visible visible[POSENC_MOST_PAIRS];   /* keys that each pair sees, counted from the block's first */
     posenc_block_cells cells[POSENC_MOST_PAIRS]; /* with a block mask: cells that each pair sees */
-    int64_t mask_rows[POSENC_MOST_PAIRS];        /* with a block mask: each pair's row of its lists */
+    uint8_t has_same_row[POSENC_MOST_PAIRS];     /* with a block mask: 1 if the pair before has the same lists */
     size_t visible_first, visible_end;           /* keys that any pair sees */
     int has_hole;                                /* 1 if the visible keys of a pair have a hole */
     uint32_t panels;                             /* bit p: a pair sees a key of panel p */
@@ -22,7 +22,7 @@ typedef struct posenc_attention_block {
     float keep[POSENC_MOST_PAIRS];               /* factors of the sums before this block */
 } posenc_attention_block;
 
-/* Sets the rows of a block mask, once for all key blocks. No-op without. */
+/* Sets has_same_row, once for all key blocks. No-op without a block mask. */
 void posenc_attention_find_mask_rows(posenc_attention_block *b);
 
 /* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. */
