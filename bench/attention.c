@@ -54,7 +54,7 @@ static void add_list(attention_job *job) {
     int32_t *keys = bench_alloc(&job->base, LISTED * sizeof *keys);
     for (int64_t t = 0; t < LISTED; t++)
         keys[t] = (int32_t)(t * 40503 % n_k);
-    job->lists = (posenc_attention_lists){keys, LISTED, 0, 0};
+    job->lists = (posenc_attention_lists){keys, LISTED, 0, 0, 0, 0};
     job->task.lists = &job->lists;
 }
 

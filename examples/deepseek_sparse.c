@@ -48,7 +48,7 @@ static void sparse_attention(int32_t lists[TOKENS][TOP], float out[TOKENS][HEADS
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = 1.0f / sqrtf(DIM);
     params.mask = posenc_mask_none(); /* the lists name no key behind the query */
-    posenc_attention_lists keys_of_queries = {lists[0], TOP, TOP, TOKENS * TOP};
+    posenc_attention_lists keys_of_queries = {lists[0], TOP, TOP, TOKENS * TOP, 0, 0};
     posenc_attention_args args = {
         .params = &params,
         .q = posenc_view_dense(q, POSENC_F32, DIM, HEADS, TOKENS, 1),

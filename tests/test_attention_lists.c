@@ -119,6 +119,19 @@ static void add_rotation_to(sparse_call *c) {
     c->args.k_table = &c->table;
 }
 
+/* Heads with lists of their own: one for all, each KV head, each query head, or as many between. */
+static int64_t draw_list_heads(int64_t n_kv, int64_t group) {
+    int64_t of_group = 1 + truth_below(group);
+    while (group % of_group != 0)
+        of_group--;
+    switch (truth_below(4)) {
+    case 0: return n_kv;
+    case 1: return n_kv * group;
+    case 2: return n_kv * of_group;
+    default: return 1;
+    }
+}
+
 static void open_call(sparse_call *c, int round) {
     *c = (sparse_call){.rope = NULL};
     posenc_dtype k_type = (posenc_dtype)(round % N_TYPES), v_type = (posenc_dtype)truth_below(N_TYPES);
@@ -136,11 +149,12 @@ static void open_call(sparse_call *c, int round) {
     c->params.scale = 0.3f;
     c->params.cap = truth_below(3) ? 0.0f : 5.0f;
     c->params.mask = posenc_mask_none();
-    int64_t n_lists = n_q * n_batch;
+    int64_t n_heads = draw_list_heads(n_kv, group), n_lists = n_heads * n_q * n_batch;
     c->numbers = memory_of(c, (size_t)(n_lists * n_max) * sizeof(int32_t));
     for (int64_t i = 0; i < n_lists; i++)
         draw_list(c->numbers + i * n_max, n_max, n_k);
-    c->lists = (posenc_attention_lists){c->numbers, n_max, n_max, n_q * n_max};
+    c->lists = (posenc_attention_lists){c->numbers, n_max, n_max, n_heads * n_q * n_max, n_heads > 1 ? n_q * n_max : 0,
+                                        n_heads};
     if (truth_below(5) == 0)
         c->lists.query_stride = 0;
     if (truth_below(5) == 0)
@@ -196,9 +210,17 @@ static posenc_rope_table gathered_table(const posenc_rope_table *table, const in
     return y;
 }
 
-/* Query i of sequence b alone, over its keys. */
-static void attend_gathered(const sparse_call *c, int64_t i, int64_t b, const posenc_view *to, const posenc_view *lse) {
-    const int32_t *list = c->numbers + b * c->lists.batch_stride + i * c->lists.query_stride;
+/* Query i of sequence b. */
+static posenc_view one_query(const posenc_view *x, int64_t i, int64_t b, int64_t head, int64_t n_heads) {
+    return posenc_view_slice(posenc_view_slice(posenc_view_slice(*x, 2, i, 1), 3, b, 1), 1, head, n_heads);
+}
+
+/* Query i of sequence b alone, in the heads that have list g, over its keys. */
+static void attend_gathered(const sparse_call *c, int64_t i, int64_t g, int64_t b, const posenc_view *to,
+                            const posenc_view *lse) {
+    const int32_t *list = c->numbers + b * c->lists.batch_stride + g * c->lists.head_stride + i * c->lists.query_stride;
+    int is_shared = c->lists.head_stride == 0;
+    int64_t n_heads = c->args.q.ne[1] / (is_shared ? 1 : c->lists.n_heads), head = g * n_heads;
     int64_t n = 0;
     while (n < c->lists.n_max && list[n] != POSENC_LIST_END)
         n++;
@@ -209,9 +231,15 @@ static void attend_gathered(const sparse_call *c, int64_t i, int64_t b, const po
     int is_mla = c->values.data == c->keys.data;
     args.v = is_mla ? args.k : gathered(&c->values, list, n, b);
     args.v.ne[0] = c->values.ne[0];
-    args.q = posenc_view_slice(posenc_view_slice(c->args.q, 2, i, 1), 3, b, 1);
-    args.out = posenc_view_slice(posenc_view_slice(*to, 2, i, 1), 3, b, 1);
-    posenc_view one = posenc_view_slice(posenc_view_slice(*lse, 2, i, 1), 3, b, 1);
+    void *rows[] = {args.k.data, args.v.data};
+    if (!is_shared) {
+        int64_t kv_head = head / (c->args.q.ne[1] / c->keys.ne[1]);
+        args.k = posenc_view_slice(args.k, 1, kv_head, 1);
+        args.v = posenc_view_slice(args.v, 1, kv_head, 1);
+    }
+    args.q = one_query(&c->args.q, i, b, head, n_heads);
+    args.out = one_query(to, i, b, head, n_heads);
+    posenc_view one = one_query(lse, i, b, head, n_heads);
     args.lse = &one;
     posenc_rope_table table;
     if (args.k_rope != NULL) {
@@ -223,8 +251,8 @@ static void attend_gathered(const sparse_call *c, int64_t i, int64_t b, const po
     if (args.k_rope != NULL)
         free(table.cos);
     if (!is_mla)
-        free(args.v.data);
-    free(args.k.data);
+        free(rows[1]);
+    free(rows[0]);
 }
 
 /* Unit by unit from the last, or part by part. */
@@ -257,9 +285,10 @@ static void test_gathered(void **state) {
         truth_tensor want = truth_tensor_random(ne), got = truth_tensor_random(ne);
         ne[0] = 1;
         truth_tensor want_lse = truth_tensor_random(ne), got_lse = truth_tensor_random(ne);
+        int64_t n_heads = c.lists.head_stride == 0 ? 1 : c.lists.n_heads;
         for (int64_t b = 0; b < ne[3]; b++)
-            for (int64_t i = 0; i < ne[2]; i++)
-                attend_gathered(&c, i, b, &want.view, &want_lse.view);
+            for (int64_t i = 0; i < ne[2] * n_heads; i++)
+                attend_gathered(&c, i % ne[2], i / ne[2], b, &want.view, &want_lse.view);
         c.args.out = got.view;
         c.args.lse = &got_lse.view;
         for (int tier = -1; truth_next_tier(&tier);)
@@ -312,7 +341,7 @@ static void test_identity(void **state) {
     int n_compared = 0;
     for (int round = 0; round < 80; round++) {
         open_listed(1 + truth_below(round % 10 ? 1200 : SCENE_K - 1));
-        posenc_attention_lists lists = {identity, s.n_k, 0, 0};
+        posenc_attention_lists lists = {identity, s.n_k, 0, 0, 0, 0};
         posenc_attention_args args = listed_args(&lists);
         if (!is_refused(&args)) {
             truth_tensor want = truth_tensor_random_of(out.view.dtype, out.view.ne);
@@ -392,7 +421,7 @@ static void test_double(void **state) {
         assert_true(numbers != NULL);
         for (int64_t i = 0; i < n_lists; i++)
             draw_list(numbers + i * n_max, n_max, s.n_k);
-        posenc_attention_lists lists = {numbers, n_max, n_max, s.n_q * n_max};
+        posenc_attention_lists lists = {numbers, n_max, n_max, s.n_q * n_max, 0, 0};
         posenc_attention_args args = listed_args(&lists);
         if (!is_refused(&args)) {
             truth_ok(posenc_attention_run(&args, scratch, posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]),

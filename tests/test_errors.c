@@ -370,6 +370,8 @@ int main(void) {
         ROWS(test_attention_tasks),
         ROWS(test_steps),
         ROWS(test_attention_lists),
+        ROWS(test_attention_ragged),
+        ROWS(test_attention_blocks),
         ROWS(test_index_scores),
         ROWS(test_top_k),
         ROWS(test_analysis_of_rows),

@@ -144,11 +144,17 @@ static void test_views(void **state) {
             attend_views(good, posenc_view_dense(k_cache, POSENC_F16, DIM, 3, 4, 1),
                          posenc_view_dense(v_cache, POSENC_F16, DIM, 3, 4, 1)));
     const int32_t listed[] = {0, 1, CONTEXT};
-    const posenc_attention_lists lists = {listed, 3, 0, 0};
+    const posenc_attention_lists lists = {listed, 3, 0, 0, 0, 0};
     posenc_view to = posenc_view_dense(out, POSENC_F32, DIM, HEADS, TOKENS, 1);
     posenc_attention_args args = posenc_attention_args_of(&params, &good, &cached, &cached, &to);
     args.lists = &lists;
+    const posenc_attention_lists too_many = {listed, 3, 0, 0, 3, 8};
+    const posenc_bool_mask keep = {(const uint8_t *)listed, {1, 0, 0, 0}, POSENC_KEEP};
     MISTAKE(POSENC_ERR_ROWS, "lists: query 0 of sequence 0 names a key outside 0 .. 15", (void)0,
+            posenc_attention_run(&args, scratch, scratch_bytes, posenc_range_all()));
+    MISTAKE(POSENC_ERR_MASK, "lists do not go with bool_mask", params.bool_mask = &keep,
+            posenc_attention_run(&args, scratch, scratch_bytes, posenc_range_all()));
+    MISTAKE(POSENC_ERR_N_HEADS, "lists: n_heads is 8, between 2 KV heads and 4 of q", args.lists = &too_many,
             posenc_attention_run(&args, scratch, scratch_bytes, posenc_range_all()));
 }
 

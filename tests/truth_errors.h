@@ -98,6 +98,8 @@ void test_attention_params(void **state);
 void test_attention_tasks(void **state);
 void test_steps(void **state);
 void test_attention_lists(void **state);
+void test_attention_ragged(void **state);
+void test_attention_blocks(void **state);
 void test_index_scores(void **state);
 void test_top_k(void **state);
 void test_rel_bias(void **state);

@@ -374,7 +374,7 @@ void test_attention_lists(void **state) {
     posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.n_batch = 2;
     const posenc_score_params good_params = params;
-    const posenc_attention_lists good_lists = {right, 3, 0, 4};
+    const posenc_attention_lists good_lists = {right, 3, 0, 4, 0, 0};
     posenc_attention_lists lists = good_lists;
     const posenc_attention_args t = {
         .params = &params,
@@ -402,7 +402,8 @@ void test_attention_lists(void **state) {
     for (int i = 0; i < 2 * REL_Q; i++) { /* of each query and sequence */
         int32_t one_is_wrong[2 * REL_Q] = {0};
         one_is_wrong[i] = 3;
-        BAD_LISTS(POSENC_ERR_ROWS, lists = ((posenc_attention_lists){one_is_wrong, 1, 1, REL_Q}));
+        BAD_LISTS(POSENC_ERR_ROWS, lists = ((posenc_attention_lists){one_is_wrong, 1, 1, REL_Q, 0, 0}));
+        BAD_LISTS(POSENC_ERR_ROWS, lists = ((posenc_attention_lists){one_is_wrong, 1, 1, 0, REL_Q, 2}));
     }
     BAD_LISTS(POSENC_ERR_NULL, lists.keys = NULL);
     BAD_LISTS(POSENC_ERR_STRIDE, lists.keys = shifted(right, 1));
@@ -412,6 +413,13 @@ void test_attention_lists(void **state) {
     BAD_LISTS(POSENC_ERR_SHAPE, lists.query_stride = INT64_MAX);
     BAD_LISTS(POSENC_ERR_SHAPE, lists.batch_stride = -1);
     BAD_LISTS(POSENC_ERR_SHAPE, lists.batch_stride = INT64_MAX);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.head_stride = -1);
+    BAD_LISTS(POSENC_ERR_SHAPE, lists.head_stride = INT64_MAX);
+    static const int64_t bad_heads[] = {INT64_MIN, -2, 0, 1, 3, 4};
+    for (size_t i = 0; i < sizeof bad_heads / sizeof bad_heads[0]; i++) {
+        lists.head_stride = 1;
+        BAD_LISTS(POSENC_ERR_N_HEADS, lists.n_heads = bad_heads[i]);
+    }
 
     posenc_view bias = posenc_view_dense(in, POSENC_F32, 3, 1, 1, 1), products = bias;
     posenc_bool_mask bytes = {(const uint8_t *)right, {1, 0, 0, 0}, POSENC_KEEP};
@@ -429,11 +437,172 @@ void test_attention_lists(void **state) {
 
     posenc_range none = {0, 0};
     RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
-    lists = (posenc_attention_lists){NULL, 0, 7, 7}; /* all are empty */
+    lists = (posenc_attention_lists){NULL, 0, 7, 7, 0, 0}; /* all are empty */
     RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
     ANSWERS(== 0, posenc_attention_split_count, &t);
     lists.n_max = 2 * POSENC_ATTENTION_SEGMENT + 1; /* whatever n_k is */
     ANSWERS(== 3 * 4, posenc_attention_split_count, &t);
     lists.n_max = INT64_MIN;
     ANSWERS(== 0, posenc_attention_split_count, &t);
+}
+
+/* Ragged batches: ends, extents and strides, and terms that do not go with them. */
+void test_attention_ragged(void **state) {
+    (void)state;
+    static const int32_t ends[] = {0, 0, REL_Q}, key_ends[] = {0, 1, 3}, behind[] = {0, 0, REL_Q + 1},
+                         down[] = {0, REL_Q + 1, REL_Q}, later[] = {1, 1, REL_Q}, lengths[] = {3, 3}, pages[2] = {0};
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    const posenc_score_params good_params = params;
+    const posenc_attention_ragged good_ragged = {ends, NULL, 2}, packed = {ends, key_ends, 2};
+    posenc_attention_ragged ragged = good_ragged;
+    posenc_view lse = posenc_view_dense(rows_a, POSENC_F32, 1, 2, REL_Q, 1);
+    posenc_attention_args good = {
+        .params = &params,
+        .q = posenc_view_dense(in, POSENC_F32, 8, 2, REL_Q, 1),
+        .k = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 2),
+        .v = posenc_view_dense(in, POSENC_F32, 8, 2, 3, 2),
+        .out = posenc_view_dense(out, POSENC_F32, 8, 2, REL_Q, 1),
+        .lse = &lse,
+    };
+    posenc_attention_args t = good;
+    posenc_attention_pages in_pages = {pages, 1, 3};
+    posenc_attention_lists lists = {pages, 1, 0, 0, 0, 0};
+    float *memory = attention_scratch;
+    posenc_range all = posenc_range_all();
+#define RAGGED(status) RETURNS(status, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, all)
+#define BAD_RAGGED(status, change)                                                                                     \
+    change;                                                                                                            \
+    RAGGED(status);                                                                                                    \
+    ANSWERS(== 0, posenc_attention_ragged_unit_count, &t, &ragged);                                                    \
+    params = good_params;                                                                                              \
+    ragged = good_ragged;                                                                                              \
+    t = good
+    ANSWERS(== 2, posenc_attention_ragged_unit_count, &t, &ragged);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run_ragged, NULL, &ragged, memory, sizeof attention_scratch, all);
+    RETURNS(POSENC_ERR_NULL, posenc_attention_run_ragged, &t, NULL, memory, sizeof attention_scratch, all);
+    BAD_RAGGED(POSENC_ERR_NULL, t.params = NULL);
+    BAD_RAGGED(POSENC_ERR_NULL, ragged.cu_q = NULL);
+    BAD_RAGGED(POSENC_ERR_STRIDE, ragged.cu_q = shifted(ends, 1));
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_q = behind);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_q = down);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_q = later);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.n_batch = 1);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.n_batch = -1);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.n_batch = INT64_MAX);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged.cu_k = key_ends); /* k has two sequences */
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged = packed; t.k.ne[3] = t.v.ne[3] = 1; t.k.ne[2] = t.v.ne[2] = 2);
+    BAD_RAGGED(POSENC_ERR_SHAPE, ragged = packed; t.pages = &in_pages);
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.k.ne[3] = t.v.ne[3] = 1);
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.q.ne[3] = t.out.ne[3] = 2; t.lse = NULL);
+    BAD_RAGGED(POSENC_ERR_SHAPE, params.sequences.k_end = lengths; params.n_batch = 1);
+    in_pages.stride = -1;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.pages = &in_pages);
+    in_pages.stride = INT64_MAX;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.pages = &in_pages);
+    lists.query_stride = INT64_MAX;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.lists = &lists);
+    lists.query_stride = 0, lists.batch_stride = INT64_MAX;
+    BAD_RAGGED(POSENC_ERR_SHAPE, t.lists = &lists);
+    BAD_RAGGED(POSENC_ERR_STRIDE, params.bias.alibi_slopes = in; params.n_heads = 2;
+               params.bias.alibi_batch_stride = INT64_MAX);
+
+    posenc_view bias = posenc_view_dense(in, POSENC_F32, 3, 1, 1, 1);
+    posenc_bool_mask bytes = {(const uint8_t *)ends, {1, 0, 0, 0}, POSENC_KEEP};
+    static const int32_t parents[REL_Q] = {-1, -1};
+    const posenc_tree tree = {parents, 0};
+    BAD_RAGGED(POSENC_ERR_MASK, params.bool_mask = &bytes);
+    BAD_RAGGED(POSENC_ERR_MASK, params.tree = &tree);
+    const posenc_block_mask blocks = {.q_block = 16, .k_block = 16};
+    BAD_RAGGED(POSENC_ERR_MASK, t.block_mask = &blocks);
+    BAD_RAGGED(POSENC_ERR_MASK, params.bias.tensor = &bias);
+    BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_query.products = &bias);
+    BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_key.products = &bias);
+    BAD_RAGGED(POSENC_ERR_MASK, params.sequences.cu_seqlens = ends; params.sequences.n_seqs = 2);
+    BAD_RAGGED(POSENC_ERR_POSITION, params.positions.queries = params.positions.keys = ends);
+
+    params.scale = 0.0f; /* refused with a sequence */
+    RAGGED(POSENC_ERR_UNSET);
+    params = good_params;
+    RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_run_ragged, &t, &ragged, memory, 1, all);
+    posenc_range beyond = {0, 3}, none = {0, 0};
+    RETURNS(POSENC_ERR_ROWS, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, beyond);
+    RETURNS(POSENC_OK, posenc_attention_run_ragged, &t, &ragged, memory, sizeof attention_scratch, none);
+}
+
+/* Block masks: sizes, lists of every row, head and sequence, and terms that do not go with them. */
+void test_attention_blocks(void **state) {
+    (void)state;
+    enum { KEYS = 40, Q_BLOCKS = REL_Q, ROWS_OF_BLOCKS = Q_BLOCKS * 2 * 2, K_BLOCKS = 3 };
+    static int32_t counts[ROWS_OF_BLOCKS + 1], numbers[ROWS_OF_BLOCKS * K_BLOCKS + 1], empty[ROWS_OF_BLOCKS + 1];
+    for (int r = 0; r < ROWS_OF_BLOCKS; r++)
+        for (int t = 0; t < K_BLOCKS; t++) {
+            counts[r] = K_BLOCKS;
+            numbers[r * K_BLOCKS + t] = t;
+        }
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    const posenc_score_params good_params = params;
+    const posenc_block_mask good_mask = {.partial_counts = empty,
+                                         .partial_blocks = numbers,
+                                         .full_counts = counts,
+                                         .full_blocks = numbers,
+                                         .n_max = K_BLOCKS,
+                                         .head_stride = Q_BLOCKS,
+                                         .batch_stride = 2 * Q_BLOCKS,
+                                         .q_block = 1,
+                                         .k_block = 16};
+    posenc_block_mask mask = good_mask;
+    posenc_attention_args t = {
+        .params = &params,
+        .q = posenc_view_dense(in, POSENC_F32, 1, 2, REL_Q, 2),
+        .k = posenc_view_dense(in, POSENC_F32, 1, 2, KEYS, 2),
+        .v = posenc_view_dense(in, POSENC_F32, 1, 2, KEYS, 2),
+        .out = posenc_view_dense(out, POSENC_F32, 1, 2, REL_Q, 2),
+        .block_mask = &mask,
+    };
+    posenc_range all = posenc_range_all(), none = {0, 0};
+    float *memory = attention_scratch;
+#define BAD_BLOCKS(status, change)                                                                                     \
+    change;                                                                                                            \
+    EVERY_WAY_RETURNS(status, &t);                                                                                     \
+    params = good_params;                                                                                              \
+    t.lists = NULL;                                                                                                    \
+    mask = good_mask
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
+    static const int64_t sizes[] = {INT64_MIN, 0, 8, 17, 24, 256, INT64_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        BAD_BLOCKS(POSENC_ERR_SHAPE, mask.k_block = sizes[i]);
+    }
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.q_block = 0);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.n_max = -1);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.n_max = INT64_MAX);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.head_stride = -1);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.head_stride = INT64_MAX);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.batch_stride = -1);
+    BAD_BLOCKS(POSENC_ERR_SHAPE, mask.batch_stride = INT64_MAX);
+    BAD_BLOCKS(POSENC_ERR_NULL, mask.full_counts = NULL);
+    BAD_BLOCKS(POSENC_ERR_NULL, mask.partial_blocks = NULL);
+    BAD_BLOCKS(POSENC_ERR_STRIDE, mask.full_counts = shifted(counts, 1));
+    BAD_BLOCKS(POSENC_ERR_STRIDE, mask.partial_blocks = shifted(numbers, 1));
+    for (int r = 0; r < ROWS_OF_BLOCKS; r++) { /* of each row, head and sequence */
+        const int32_t last = numbers[r * K_BLOCKS + 2];
+        counts[r] = K_BLOCKS + 1;
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        counts[r] = -1;
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        counts[r] = K_BLOCKS;
+        numbers[r * K_BLOCKS + 2] = K_BLOCKS; /* behind the keys */
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        numbers[r * K_BLOCKS + 2] = 1; /* named twice */
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        numbers[r * K_BLOCKS + 2] = last;
+        numbers[r * K_BLOCKS] = -1;
+        BAD_BLOCKS(POSENC_ERR_ROWS, (void)0);
+        numbers[r * K_BLOCKS] = 0;
+    }
+    const posenc_attention_lists lists = {numbers, 1, 0, 0, 0, 0};
+    static const int32_t parents[REL_Q] = {-1, -1};
+    const posenc_tree tree = {parents, 0};
+    BAD_BLOCKS(POSENC_ERR_MASK, t.lists = &lists);
+    BAD_BLOCKS(POSENC_ERR_MASK, params.tree = &tree);
+    RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
 }

@@ -198,8 +198,26 @@ static posenc_status do_pages(posenc_dtype type) {
 
 static posenc_status do_lists(posenc_dtype type) {
     static const int32_t keys[16];
-    const posenc_attention_lists lists = {keys, E(KEYS) < 2 ? E(KEYS) : 2, 2, 0};
+    const posenc_attention_lists lists = {keys, E(KEYS) < 2 ? E(KEYS) : 2, 2, 0, 0, 0};
     return attend(POSENC_MATH_F32, type, NULL, &lists);
+}
+
+static posenc_status do_ragged(posenc_dtype type) {
+    int32_t n = (int32_t)E(QUERIES), ends[] = {0, n, n, n, n};
+    const posenc_attention_ragged ragged = {ends, NULL, E(SEQUENCES)};
+    posenc_score_params params = causal();
+    posenc_attention_args args = {
+        .params = &params,
+        .q = view_of(type, E(CHANNELS), E(HEADS_OF_Q), n, 1),
+        .k = heads_of_k(type),
+        .v = heads_of_k(type),
+        .out = view_of(type, E(CHANNELS), E(HEADS_OF_Q), n, 1),
+    };
+    size_t bytes = posenc_attention_workspace_bytes(DIM, DIM);
+    void *scratch = scratch_of(bytes);
+    posenc_status status = posenc_attention_run_ragged(&args, &ragged, scratch, bytes, posenc_range_all());
+    free(scratch);
+    return status;
 }
 
 static posenc_status do_reference(posenc_dtype type) {
@@ -471,6 +489,7 @@ static const struct {
     {"posenc_attention_run", do_attention},
     {"posenc_attention_run in pages", do_pages},
     {"posenc_attention_run by lists", do_lists},
+    {"posenc_attention_run_ragged", do_ragged},
     {"posenc_attention_reference", do_reference},
     {"posenc_attention_combine", do_combine},
     {"posenc_index_scores", do_index},

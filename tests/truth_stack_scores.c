@@ -221,6 +221,14 @@ static posenc_status join_parts(void) {
     return posenc_attention_combine_splits(&task, parts, posenc_attention_split_bytes(&task), posenc_range_all());
 }
 
+static posenc_status attend_ragged(void) {
+    static const int32_t ends[] = {0, 1, QUERIES}, key_ends[] = {0, 10, N_KEYS};
+    const posenc_attention_ragged ragged = {ends, key_ends, 2};
+    posenc_attention_args task = rotating();
+    return posenc_attention_run_ragged(&task, &ragged, scratch, posenc_attention_workspace_bytes(DIM, DIM),
+                                       posenc_range_all());
+}
+
 static posenc_status merge(void) {
     posenc_attention_state a = {dense(x, HEADS, 100), posenc_view_dense(rows, POSENC_F32, 1, HEADS, 100, 1)},
                            b = {dense(z, HEADS, 100), posenc_view_dense(scores, POSENC_F32, 1, HEADS, 100, 1)},
@@ -300,6 +308,7 @@ const stack_call score_calls[] = {
     {"posenc_attention_run", "a lone query, f16", attend_few},
     {"posenc_attention_run", "Q8_0 in integers", attend_integers},
     {"posenc_attention_run", "three products of bf16", attend_bf16x3},
+    {"posenc_attention_run_ragged", "keys rotated", attend_ragged},
     {"posenc_attention_split", "keys rotated", attend_parts},
     {"posenc_attention_combine_splits", "", join_parts},
     {"posenc_attention_combine", "", merge},

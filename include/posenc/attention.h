@@ -45,16 +45,32 @@ typedef struct posenc_attention_pages {
 /** Ends a list of keys that is shorter than n_max. */
 #define POSENC_LIST_END (-1)
 
-/** Sparse attention: query i of sequence b, in all heads, sees keys[b * batch_stride + i * query_stride + t], t <
- * n_max, up to the first POSENC_LIST_END (C.33). Any order; k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). Their
- * numbers remain positions and rows of k_table. Masked keys in a list need a finite v. Not with per-key arrays:
- * bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first (POSENC_ERR_MASK), given positions
- * (POSENC_ERR_POSITION). */
+/** Sparse attention: query i of sequence b sees keys[b * batch_stride + g * head_stride + i * query_stride + t], t <
+ * n_max, up to the first POSENC_LIST_END (C.33), in the query heads h with h / (q's n_heads / n_heads) = g. Any order;
+ * k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). Their numbers remain positions and rows of k_table. Masked keys in a
+ * list need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first
+ * (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
     int64_t n_max;                      /**< 0..2^30 */
     int64_t query_stride, batch_stride; /**< in entries; 0: queries, or sequences, share one */
+    int64_t head_stride;                /**< in entries; 0: heads share one, and n_heads is not read */
+    /** Heads with a list each (POSENC_ERR_N_HEADS): q's n_heads (MoBA), n_kv_heads (NSA, MiniMax M3, eviction by head;
+     * reads fewer rows), or between. */
+    int64_t n_heads;
 } posenc_attention_lists;
+
+/** Block mask, as FlexAttention's BlockMask: query i sees key j where block (i / q_block, j / k_block) is full, or
+ * partial and params->bool_mask (NULL: all) leaves j. Other masks hold too. Blocks in no list are not read. Lists of
+ * (sequence b, head h, i / q_block) have counts[r] ascending blocks from entry r * n_max on, r = b * batch_stride + h *
+ * head_stride + i / q_block (POSENC_ERR_ROWS). Not with lists or a tree (POSENC_ERR_MASK). */
+typedef struct posenc_block_mask {
+    const int32_t *partial_counts, *partial_blocks; /**< kv_num_blocks, kv_indices; NULL: none */
+    const int32_t *full_counts, *full_blocks;       /**< full_kv_num_blocks, full_kv_indices; NULL: none */
+    int64_t n_max;
+    int64_t head_stride, batch_stride; /**< in rows; 0: shared */
+    int64_t q_block, k_block;          /**< queries, 1 or more, and keys, 16, 32, 64 or 128 (POSENC_ERR_SHAPE) */
+} posenc_block_mask;
 
 /** Arguments of attention. Members that are NULL are absent. */
 typedef struct posenc_attention_args {
@@ -70,13 +86,14 @@ typedef struct posenc_attention_args {
     const posenc_attention_pages *pages;
     posenc_attention_math math;
     const posenc_attention_lists *lists;
+    const posenc_block_mask *block_mask;
 } posenc_attention_args;
 
 /** Arguments without options. */
 static inline posenc_attention_args posenc_attention_args_of(const posenc_score_params *params, const posenc_view *q,
                                                              const posenc_view *k, const posenc_view *v,
                                                              const posenc_view *out) {
-    posenc_attention_args args = {params, *q, *k, *v, *out, NULL, NULL, NULL, NULL, POSENC_MATH_F32, NULL};
+    posenc_attention_args args = {params, *q, *k, *v, *out, NULL, NULL, NULL, NULL, POSENC_MATH_F32, NULL, NULL};
     return args;
 }
 
@@ -95,7 +112,7 @@ static inline posenc_attention_args posenc_attention_args_of(const posenc_score_
  *     masked by position, lengths or documents    anything
  *     bias.tensor -inf at an end of a key block   anything, if tensor_slopes > 0
  *     bias.tensor -inf between unmasked keys      finite v, and a score that is not NaN
- *     bool_mask, tree, given positions, lists     finite v
+ *     bool_mask, tree, given positions, lists     finite v; likewise in panels of listed blocks
  *
  * Key blocks (512 keys) and panels (32) that a work unit's queries all have masked are not read. **Not seen: heads
  * and tokens swapped where counts are equal, another type of memory, nb[2] in elements, query_start forgotten for a
@@ -132,6 +149,27 @@ POSENC_API posenc_status posenc_attention_split(const posenc_attention_args *arg
 /** Combines the partitions of work units and writes their outputs. */
 POSENC_API posenc_status posenc_attention_combine_splits(const posenc_attention_args *args, const void *partitions,
                                                          size_t partitions_bytes, posenc_range units);
+
+/* ---- Ragged batches (varlen) ---- */
+
+/** Sequences with different numbers of queries, as prefill beside decode. q, out and lse are [.., n_heads, n_tokens,
+ * 1]; tokens cu_q[b] <= i < cu_q[b + 1] are the queries of sequence b. */
+typedef struct posenc_attention_ragged {
+    const int32_t *cu_q; /**< [n_batch + 1], ascending from 0 to n_tokens (POSENC_ERR_SHAPE) */
+    const int32_t *cu_k; /**< keys likewise, in k and v of one sequence; NULL: k and v have n_batch, or pages */
+    int64_t n_batch;
+} posenc_attention_ragged;
+
+/** Number of work units; 0: refused. */
+POSENC_API int64_t posenc_attention_ragged_unit_count(const posenc_attention_args *args,
+                                                      const posenc_attention_ragged *ragged);
+
+/** Computes each sequence as posenc_attention_run does alone, bit for bit: its queries and keys count from 0. Starts,
+ * lengths and slopes have n_batch entries, lists n_tokens. Not with arrays by query or key: bool_mask, tree,
+ * cu_seqlens, bias.tensor, by_query, by_key (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
+POSENC_API posenc_status posenc_attention_run_ragged(const posenc_attention_args *args,
+                                                     const posenc_attention_ragged *ragged, void *scratch,
+                                                     size_t scratch_bytes, posenc_range units);
 
 /* ---- Attention over different keys, combined ---- */
 

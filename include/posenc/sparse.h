@@ -12,7 +12,7 @@
  *     posenc_status status = posenc_index_scores(&index, scratch, sizeof scratch, posenc_range_all());
  *     if (status == POSENC_OK)
  *         status = posenc_top_k(&index.scores, NULL, 2048, keys, scratch, sizeof scratch, posenc_range_all());
- *     posenc_attention_lists lists = {keys, 2048, 2048, 2048};
+ *     posenc_attention_lists lists = {keys, 2048, 2048, 2048, 0, 0};
  *     args.lists = &lists; // of posenc_attention_run
  */
 #ifndef POSENC_SPARSE_H
@@ -58,7 +58,8 @@ POSENC_API size_t posenc_top_k_workspace_bytes(int64_t n_k, int64_t k);
  *     scores   f32 [n_k, n_q, n_heads, n_batch], n_k <= 2^30
  *     bounds   shared by the heads; NULL: every key
  *     k        1..2^30
- *     keys     int32 [n_batch][n_heads][n_q][k], apart; for one head posenc_attention_lists {keys, k, k, n_q * k}
+ *     keys     int32 [n_batch][n_heads][n_q][k], apart
+ *              as posenc_attention_lists {keys, k, k, n_heads * n_q * k, n_q * k, n_heads}
  *     scratch  posenc_top_k_workspace_bytes or more (POSENC_ERR_WORKSPACE), aligned as a float
  *
  * Equal scores: the lower key first. NaN comes after -inf. Only bounds exclude keys; -inf does not. */

@@ -57,6 +57,9 @@ class AttentionArguments(ScoreArguments, total=False):
     v_type: Literal['q8_0', 'q4_0']
     pages: Array
     lists: Numbers
+    block_mask: Any
+    cu_q: Numbers
+    cu_k: Numbers
     n_k: int
     k_rope: Rope
     k_table: tuple[Array, Array]

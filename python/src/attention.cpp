@@ -27,16 +27,38 @@ struct Call {
     posenc_attention_pages pages = {};
     Numbers<int32_t> list_keys;
     posenc_attention_lists lists = {};
+    Numbers<int32_t> block_arrays[4]; // counts and numbers of partial blocks, and of full ones
+    posenc_block_mask block_mask = {};
+    Numbers<int32_t> query_ends, key_ends;
+    posenc_attention_ragged ragged = {}; // cu_q is nullptr unless the batch is ragged
     Output out, lse;
 
     Call(py::handle q, py::handle k, py::handle v, py::handle out, bool with_lse, Options &options);
 
   private:
+    void set_ragged(Options &options);
+    int64_t n_batch() const {
+        return ragged.cu_q != nullptr ? ragged.n_batch : args.q.ne[3];
+    }
     void set_pages(Options &options);
     void set_lists(Options &options);
+    void set_block_mask(Options &options);
     void set_k_rope(Options &options, int64_t n_k);
     void expect_apart() const;
 };
+
+void Call::set_ragged(Options &options) {
+    static const Key cu_q("cu_q"), cu_k("cu_k");
+    query_ends = Numbers<int32_t>(options.take(cu_q), cu_q.text, {any_extent});
+    key_ends = Numbers<int32_t>(options.take(cu_k), cu_k.text, {any_extent});
+    if (!query_ends && !key_ends)
+        return;
+    if (!query_ends || query_ends.size() == 0)
+        refuse(cu_q.text, "n_batch + 1 numbers are expected");
+    if (key_ends && key_ends.size() != query_ends.size())
+        refuse(cu_k.text, "as many numbers as in cu_q are expected");
+    ragged = {query_ends.data(), key_ends ? key_ends.data() : nullptr, query_ends.size() - 1};
+}
 
 void Call::set_pages(Options &options) {
     static const Key pages_key("pages"), n_k("n_k");
@@ -44,7 +66,7 @@ void Call::set_pages(Options &options) {
     int64_t n_keys = options.integer(n_k, -1);
     if (!page_table)
         return;
-    int64_t n_batch = args.q.ne[3], page_size = args.k.ne[2];
+    int64_t n_batch = this->n_batch(), page_size = args.k.ne[2];
     const Shape &shape = page_table.shape();
     if (n_keys < 0)
         refuse(n_k.text, "with pages it has to be said");
@@ -62,13 +84,53 @@ void Call::set_lists(Options &options) {
     if (!list_keys)
         return;
     const Shape &shape = list_keys.shape();
-    int64_t n_q = args.q.ne[2], n_batch = args.q.ne[3];
-    if (shape.empty() || shape.size() > 3 || (shape.size() > 1 && shape[shape.size() - 2] != n_q) ||
-        (shape.size() == 3 && shape[0] != n_batch))
-        refuse(key.text, "the shape has to be (n_max,), (n_q, n_max) or (n_batch, n_q, n_max), not " + text_of(shape));
-    int64_t n_max = shape.back();
-    lists = {list_keys.data(), n_max, shape.size() > 1 ? n_max : 0, shape.size() == 3 ? n_q * n_max : 0};
+    int64_t n_q = args.q.ne[2], n_batch = args.q.ne[3], n_heads = shape.size() == 4 ? shape[1] : 1;
+    if (shape.empty() || shape.size() > 4 || (shape.size() > 1 && shape[shape.size() - 2] != n_q) ||
+        (shape.size() >= 3 && shape[0] != n_batch))
+        refuse(key.text, "the shape has to be (n_max,), (n_q, n_max), (n_batch, n_q, n_max) or "
+                         "(n_batch, n_list_heads, n_q, n_max), not " +
+                             text_of(shape));
+    int64_t n_max = shape.back(), of_head = n_q * n_max;
+    lists = {list_keys.data(),
+             n_max,
+             shape.size() > 1 ? n_max : 0,
+             shape.size() >= 3 && ragged.cu_q == nullptr ? n_heads * of_head : 0,
+             shape.size() == 4 ? of_head : 0,
+             n_heads};
     args.lists = &lists;
+}
+
+/** Takes FlexAttention's BlockMask, or any object with its attributes. */
+void Call::set_block_mask(Options &options) {
+    static const Key key("block_mask");
+    static const char *const names[4] = {"kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"};
+    py::handle given = options.take(key);
+    if (!given)
+        return;
+    for (int i = 0; i < 4; i++)
+        block_arrays[i] = Numbers<int32_t>(given.attr(names[i]), names[i]);
+    auto sizes = py::tuple(given.attr("BLOCK_SIZE"));
+    const Shape shape = block_arrays[1].shape();
+    if (shape.size() != 4 || sizes.size() != 2)
+        refuse(key.text,
+               "kv_indices of shape (n_batch, n_heads, n_query_blocks, n_key_blocks) and two sizes are expected");
+    int64_t n_q = args.q.ne[2], q_block = integer_of(sizes[0], "BLOCK_SIZE"), n_rows = shape[2];
+    for (int i = 0; i < 4; i++)
+        if (block_arrays[i] && block_arrays[i].shape() != (i % 2 == 0 ? Shape{shape[0], shape[1], n_rows} : shape))
+            refuse(names[i], "the shape does not fit that of kv_indices, " + text_of(shape));
+    if ((shape[0] != 1 && shape[0] != args.q.ne[3]) || (shape[1] != 1 && shape[1] != args.q.ne[1]) || q_block < 1 ||
+        n_rows < n_q / q_block + (n_q % q_block > 0))
+        refuse(key.text, "kv_indices of shape " + text_of(shape) + " do not fit the queries");
+    block_mask = {block_arrays[0].data(),
+                  block_arrays[1].data(),
+                  block_arrays[2].data(),
+                  block_arrays[3].data(),
+                  shape[3],
+                  shape[1] == 1 ? 0 : n_rows,
+                  shape[0] == 1 ? 0 : shape[1] * n_rows,
+                  q_block,
+                  integer_of(sizes[1], "BLOCK_SIZE")};
+    args.block_mask = &block_mask;
 }
 
 void Call::set_k_rope(Options &options, int64_t n_k) {
@@ -92,6 +154,10 @@ void Call::expect_apart() const {
     score->expect_apart_from(out);
     out.expect_apart(page_table.memory(), "pages");
     out.expect_apart(list_keys.memory(), "lists");
+    for (const Numbers<int32_t> &array : block_arrays)
+        out.expect_apart(array.memory(), "block_mask");
+    out.expect_apart(query_ends.memory(), "cu_q");
+    out.expect_apart(key_ends.memory(), "cu_k");
     if (k_table) {
         out.expect_apart(k_table->cos.memory(), "k_table");
         out.expect_apart(k_table->sin.memory(), "k_table");
@@ -116,10 +182,12 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
                                                    {"bf16x2", POSENC_MATH_BF16X2},
                                                    {"bf16x3", POSENC_MATH_BF16X3}},
                                                   math.text);
+    set_ragged(options);
     set_pages(options);
     set_lists(options);
+    set_block_mask(options);
     int64_t n_k = args.pages != nullptr ? pages.n_k : args.k.ne[2];
-    score.emplace(options, ScoreExtents{n_k, args.q.ne[2], args.q.ne[1], args.q.ne[3]},
+    score.emplace(options, ScoreExtents{n_k, args.q.ne[2], args.q.ne[1], n_batch()},
                   1.0 / std::sqrt((double)std::max<int64_t>(args.q.ne[0], 1)));
     args.params = score->get();
     set_k_rope(options, n_k);
@@ -160,12 +228,20 @@ posenc_status run(const posenc_attention_args &args, int threads) {
     });
 }
 
+posenc_status run_ragged(const posenc_attention_args &args, const posenc_attention_ragged &ragged, int threads) {
+    size_t bytes = posenc_attention_workspace_bytes(args.q.ne[0], args.v.ne[0]);
+    return share(posenc_attention_ragged_unit_count(&args, &ragged), threads, [&](posenc_range range) {
+        return posenc_attention_run_ragged(&args, &ragged, scratch_of_thread(bytes), bytes, range);
+    });
+}
+
 py::object attention(py::handle q, py::handle k, py::handle v, py::handle out, bool return_lse, int threads,
                      const py::kwargs &given) {
     Options options("attention", given);
     Call call(q, k, v, out, return_lse, options);
     int n_threads = threads == 0 ? (int)std::max(1u, std::thread::hardware_concurrency()) : threads;
-    check(run(call.args, n_threads), "attention");
+    check(call.ragged.cu_q != nullptr ? run_ragged(call.args, call.ragged, n_threads) : run(call.args, n_threads),
+          "attention");
     if (return_lse)
         return py::make_tuple(call.out.object, call.lse.object);
     return call.out.object;
@@ -174,9 +250,9 @@ py::object attention(py::handle q, py::handle k, py::handle v, py::handle out, b
 py::tuple reference(py::handle q, py::handle k, py::handle v, const py::kwargs &given) {
     Options options("attention_reference", given);
     Call call(q, k, v, py::none(), false, options);
-    if (call.args.pages != nullptr || call.args.lists != nullptr || call.args.k_rope != nullptr ||
-        call.args.math != POSENC_MATH_F32)
-        refuse("pages", "the reference takes no pages, lists, k_rope or math");
+    if (call.ragged.cu_q != nullptr || call.args.block_mask != nullptr || call.args.pages != nullptr ||
+        call.args.lists != nullptr || call.args.k_rope != nullptr || call.args.math != POSENC_MATH_F32)
+        refuse("pages", "the reference takes no cu_q, pages, lists, block_mask, k_rope or math");
     const posenc_view &queries = call.args.q;
     Output p =
         output_of(py::none(), Kind::f32, {queries.ne[3], queries.ne[1], queries.ne[2], call.args.k.ne[2]}, &call.q);
@@ -229,7 +305,12 @@ k_type, v_type: 'q8_0' or 'q4_0' where k or v are bytes of blocks. math: 'f32', 
 heads_first: all of them, and the result, are (n_batch, n_heads, n_tokens, dim), as in torch.
 scale: 1 / sqrt(head_dim) unless given. Mask, bias, positions, sequences, cap and sinks are those of softmax.
 pages: int32 (n_batch, n_pages) or (n_pages,), with n_k; k and v are then (n_pages, page_size, n_kv_heads, dim).
-lists: int32 (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each query sees, in any order; -1 ends it.
+lists: int32 (n_batch, n_list_heads, n_q, n_max), (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each
+query sees, in any order; -1 ends it. n_list_heads: n_kv_heads, n_heads or between, whose heads share a list evenly.
+block_mask: FlexAttention's BlockMask, or an object with its kv_num_blocks, kv_indices, full_kv_num_blocks,
+full_kv_indices and BLOCK_SIZE; keep or drop is read in partial blocks alone, and is its mask_mod there.
+cu_q: int32 (n_batch + 1,), a ragged batch: q is (n_tokens, n_heads, head_dim), and tokens cu_q[b] .. cu_q[b + 1] - 1
+are sequence b's; cu_k: k and v likewise. Without cu_k they are (n_batch, n_k, ...), or pages.
 k_rope, k_table: a Rope and its (cos, sin) for the keys, which are rotated on load.
 Returns (n_batch, n_q, n_heads, v_dim); with return_lse also the log-sum-exp (n_batch, n_q, n_heads, 1).)");
     module.def("attention_reference", &reference, "q"_a, "k"_a, "v"_a,

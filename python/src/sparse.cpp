@@ -80,7 +80,9 @@ py::object index_scores(py::handle q_, py::handle k_, py::handle weights_, py::h
 
 py::object top_k(py::handle scores_, int64_t k, py::handle begin, py::handle end, int threads) {
     Tensor scores = tensor_of(scores_, "scores");
-    posenc_view view = scores_view(view_of(scores, "scores", 1, 3));
+    posenc_view view = view_of(scores, "scores", 1, 4);
+    if (scores.ndim < 4)
+        view = scores_view(view);
     size_t bytes = posenc_top_k_workspace_bytes(view.ne[0], k);
     if (bytes == 0)
         check(POSENC_ERR_SHAPE, "top_k", "k");
@@ -112,8 +114,9 @@ to it; scores of others are not written. Returns float32 (n_batch, n_q, n_k). n_
                "threads"_a = 1,
                R"(The keys of the k largest scores of each row, in descending order, as lists for attention.
 
-scores: float32 (n_batch, n_q, n_k), axes in front may be missing; begin and end as in index_scores. Of equal scores the
-lower number comes first, NaN is last. Returns int32 (n_batch, n_q, k), -1 where there are fewer keys.)");
+scores: float32 (n_batch, n_q, n_k), axes in front may be missing, or (n_batch, n_heads, n_q, n_k); begin and end as in
+index_scores. Of equal scores the lower number comes first, NaN is last. Returns int32 (..., n_q, k), -1 where there are
+fewer keys.)");
 }
 
 } // namespace binding

@@ -46,18 +46,53 @@ static uint32_t panels_with(size_t begin, size_t end) {
     return begin < end ? (UINT32_C(2) << ((end - 1) / POSENC_PANEL)) - (UINT32_C(1) << (begin / POSENC_PANEL)) : 0;
 }
 
+static int64_t mask_row(const posenc_attention_block *b, int64_t pair) {
+    return posenc_block_mask_row(b->unit->call->args->block_mask, posenc_attention_place(b->unit, pair));
+}
+
+void posenc_attention_find_mask_rows(posenc_attention_block *b) {
+    int64_t n = b->unit->call->args->block_mask != NULL ? posenc_attention_pairs(b->unit) : 0, last = -1;
+    for (int64_t pair = 0; pair < n; pair++) {
+        int64_t row = mask_row(b, pair);
+        b->has_same_row[pair] = row == last;
+        last = row;
+    }
+}
+
+/* Clips a pair's visible keys to the blocks of the call's mask. last: cells of the pair before. Returns the panels with
+ * keys of these blocks: all without a mask. */
+static uint32_t find_cells(posenc_attention_block *b, int64_t pair, posenc_block_cells *last) {
+    const posenc_block_mask *mask = b->unit->call->args->block_mask;
+    if (mask == NULL)
+        return UINT32_MAX;
+    if (!b->has_same_row[pair])
+        *last = posenc_block_mask_cells(mask, mask_row(b, pair), b->first);
+    if ((last->full | last->partial) == 0) {
+        b->visible[pair] = (posenc_visible){.begin = 0, .end = 0};
+        return 0;
+    }
+    const posenc_softmax_row_args *args = &b->unit->rows[pair];
+    posenc_cell_bytes bytes = {args->bytes != NULL ? args->bytes + b->first : NULL, args->keep};
+    b->cells[pair] = *last;
+    b->visible[pair] = posenc_block_cells_see(&b->cells[pair], &bytes, b->visible[pair]);
+    return posenc_block_cells_panels(b->cells[pair]);
+}
+
 int posenc_attention_find_visible(posenc_attention_block *b) {
+    posenc_block_cells last = {0, 0};
     b->visible_first = b->n;
     b->visible_end = 0;
     b->has_hole = 0;
     b->panels = 0;
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
-        posenc_visible visible = b->visible[pair] = visible_of(&b->unit->rows[pair], b->first, b->n);
+        b->visible[pair] = visible_of(&b->unit->rows[pair], b->first, b->n);
+        uint32_t listed = find_cells(b, pair, &last);
+        posenc_visible visible = b->visible[pair];
         if (visible.begin == visible.end)
             continue;
         b->has_hole |= has_hole(visible);
-        b->panels |= panels_with(visible.begin, has_hole(visible) ? visible.hole_begin : visible.end);
-        b->panels |= has_hole(visible) ? panels_with(visible.hole_end, visible.end) : 0;
+        b->panels |= listed & panels_with(visible.begin, has_hole(visible) ? visible.hole_begin : visible.end);
+        b->panels |= has_hole(visible) ? listed & panels_with(visible.hole_end, visible.end) : 0;
         b->visible_first = posenc_min_size(b->visible_first, visible.begin);
         b->visible_end = posenc_max_size(b->visible_end, visible.end);
     }

@@ -3,22 +3,27 @@
 #ifndef POSENC_SRC_ATTENTION_BLOCK_H
 #define POSENC_SRC_ATTENTION_BLOCK_H
 
-#include "attention/attention.h"
+#include "attention/blocks.h"
 
 typedef struct posenc_attention_block {
     const posenc_attention_unit *unit;
     const posenc_attention_steps *steps;
     posenc_attention_sums sums;
-    size_t first, n;                           /* keys of the block */
-    size_t visible_limit;                      /* end of the segment's keys that a pair sees */
-    posenc_visible visible[POSENC_MOST_PAIRS]; /* keys that each pair sees, counted from the block's first */
-    size_t visible_first, visible_end;         /* keys that any pair sees */
-    int has_hole;                              /* 1 if the visible keys of a pair have a hole */
-    uint32_t panels;                           /* bit p: a pair sees a key of panel p */
-    size_t key_run, value_run;                 /* keys multiplied at a time, values summed at a time */
-    size_t rows_end;                           /* keys with addresses, counted from the block's first */
-    float keep[POSENC_MOST_PAIRS];             /* factors of the sums before this block */
+    size_t first, n;                             /* keys of the block */
+    size_t visible_limit;                        /* end of the segment's keys that a pair sees */
+    posenc_visible visible[POSENC_MOST_PAIRS];   /* keys that each pair sees, counted from the block's first */
+    posenc_block_cells cells[POSENC_MOST_PAIRS]; /* with a block mask: cells that each pair sees */
+    uint8_t has_same_row[POSENC_MOST_PAIRS];     /* with a block mask: 1 if the pair before has the same lists */
+    size_t visible_first, visible_end;           /* keys that any pair sees */
+    int has_hole;                                /* 1 if the visible keys of a pair have a hole */
+    uint32_t panels;                             /* bit p: a pair sees a key of panel p */
+    size_t key_run, value_run;                   /* keys multiplied at a time, values summed at a time */
+    size_t rows_end;                             /* keys with addresses, counted from the block's first */
+    float keep[POSENC_MOST_PAIRS];               /* factors of the sums before this block */
 } posenc_attention_block;
+
+/* Sets has_same_row, once for all key blocks. No-op without a block mask. */
+void posenc_attention_find_mask_rows(posenc_attention_block *b);
 
 /* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. */
 int posenc_attention_find_visible(posenc_attention_block *b);

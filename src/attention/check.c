@@ -50,7 +50,7 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
     return status;
 }
 
-static posenc_status check_lse(const posenc_attention_args *t) {
+posenc_status posenc_check_lse(const posenc_attention_args *t) {
     if (t->lse == NULL)
         return POSENC_OK;
     posenc_status status = posenc_argument("lse", posenc_check_output_f32(t->lse));
@@ -129,9 +129,11 @@ posenc_status posenc_check_attention_args(const posenc_attention_args *t, const 
     if (status == POSENC_OK)
         status = posenc_check_lists(t, scores);
     if (status == POSENC_OK)
+        status = posenc_check_block_mask(t, scores);
+    if (status == POSENC_OK)
         status = check_rotation(t, scores->ne[0]);
     if (status == POSENC_OK)
-        status = check_lse(t);
+        status = posenc_check_lse(t);
     if (status == POSENC_OK)
         status = posenc_check_inputs_apart(t, &t->out);
     return status == POSENC_OK ? posenc_check_inputs_apart(t, t->lse) : status;

@@ -55,6 +55,8 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
         args.by_key.product += (ptrdiff_t)b->first * args.by_key.key_stride;
     posenc_score_args_tree(u->call->args->params, &u->call->scores, posenc_attention_place(u, pair), b->first, b->n,
                            bytes, &args);
+    if (u->call->args->block_mask != NULL)
+        posenc_block_cells_bytes(b->cells[pair], bytes, &args);
     args.x = args.y = u->scores + (size_t)pair * BLOCK;
     return args;
 }
@@ -158,6 +160,7 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
     clear_sums(u, sums);
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++)
         b.visible_limit = posenc_max_size(b.visible_limit, posenc_min_size(u->rows[pair].visible.end, end));
+    posenc_attention_find_mask_rows(&b);
     for (; first < end && first < u->n_keys; first += b.n) {
         begin_block(&b, first);
         attend_block(&b);

@@ -30,7 +30,8 @@ static int are_tokens_whole(const posenc_view *x) {
  * cache is read in pieces of some hundred bytes, KB apart, and decode takes 1.4 to 2.7 times as long (AMD Zen 3). */
 static int64_t heads_together(const posenc_attention_call *call, int64_t kv_head, int64_t most) {
     const posenc_view *k = &call->args->k;
-    int has_lists = call->args->lists != NULL && call->args->q.ne[2] > 1; /* each query has its own keys */
+    const posenc_attention_lists *lists = call->args->lists; /* queries, or heads, have their own keys */
+    int has_lists = lists != NULL && (call->args->q.ne[2] > 1 || lists->head_stride != 0);
     if (call->per_kv_head > UNIT_PAIRS || has_lists || !are_tokens_whole(k) || !are_tokens_whole(&call->args->v))
         return 1;
     return posenc_min(posenc_min(UNIT_PAIRS / call->per_kv_head, k->ne[1] - kv_head), most);

@@ -43,14 +43,11 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
 
 /* Arrays by head, and by sequence, have an entry for each. */
 static posenc_status check_counts(const posenc_score_params *params, const posenc_view *y) {
-    const posenc_score_sequences *s = &params->sequences;
     int has_heads = params->sinks != NULL || params->bias.alibi_slopes != NULL || params->bias.tensor_slopes != NULL;
-    int has_sequences =
-        params->positions.query_starts != NULL || s->k_begin != NULL || s->k_end != NULL || s->origins != NULL;
     if (has_heads && params->n_heads != y->ne[2])
         return posenc_refuse(POSENC_ERR_N_HEADS, "n_heads of sinks and slopes is %lld, but there are %lld heads",
                              (long long)params->n_heads, (long long)y->ne[2]);
-    if (has_sequences && params->n_batch != y->ne[3])
+    if (posenc_has_sequences(params) && params->n_batch != y->ne[3])
         return posenc_refuse(POSENC_ERR_SHAPE, "n_batch of starts and lengths is %lld, but there are %lld sequences",
                              (long long)params->n_batch, (long long)y->ne[3]);
     return POSENC_OK;

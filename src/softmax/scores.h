@@ -19,6 +19,12 @@ posenc_status posenc_check_scale(const posenc_score_params *params);
 /* Checks as above beside scores that are only read: inputs of params may overlap them. */
 posenc_status posenc_check_scores_read(const posenc_score_params *params, const posenc_view *x);
 
+/* 1 if parameters have an array with an entry for each sequence. */
+static inline int posenc_has_sequences(const posenc_score_params *params) {
+    const posenc_score_sequences *s = &params->sequences;
+    return params->positions.query_starts != NULL || s->k_begin != NULL || s->k_end != NULL || s->origins != NULL;
+}
+
 /* Position of query 0 of a sequence, for scores of y's extents; q_pos aside. */
 static inline int64_t posenc_query_start(const posenc_score_params *params, const posenc_view *y, int64_t batch) {
     if (params->positions.query_starts != NULL)

@@ -18,6 +18,7 @@ void data_merge(void);
 void data_encoding(void);
 void data_relative(void);
 void data_sparse(void);
+void data_ragged(void);
 
 /* Begins anew with these bytes: memory and, as a part of that, numbers. */
 void data_open(const uint8_t *bytes, size_t n);

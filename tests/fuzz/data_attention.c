@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fused attention: types, pages, parts by segments, rotation of keys, lists of keys. */
+/* Fused attention: types, pages, parts by segments, rotation of keys, lists of keys, block masks. */
 #include "data_scores.h"
 
 #include <math.h>
@@ -14,6 +14,7 @@ typedef struct attention_call {
     posenc_attention_args task;
     posenc_attention_pages pages;
     posenc_attention_lists lists;
+    posenc_block_mask blocks;
     posenc_view lse;
     posenc_rope_table table;
     posenc_rope *rope;
@@ -66,11 +67,11 @@ static posenc_view draw_rows(const attention_call *c, posenc_dtype type, int64_t
     int64_t n_rows = pages != NULL ? c->task.k.ne[2] : c->s.n_k,
             n_pages = pages != NULL ? c->task.k.ne[3] : c->s.n_batch;
     posenc_dtype stored = truth_is_blocks(type) ? POSENC_F16 : type;
-    int64_t width = truth_is_blocks(type) ? dim / POSENC_QUANT_BLOCK * (block_bytes(type) / 2) : dim;
+    int64_t width = truth_is_blocks(type) ? dim / POSENC_QUANT_BLOCK * ((int64_t)truth_block_bytes(type) / 2) : dim;
     posenc_view view = data_input(stored, NAN, width, n_heads, n_rows, n_pages);
     view.dtype = type;
     view.ne[0] = dim;
-    view.nb[0] = truth_is_blocks(type) ? block_bytes(type) : view.nb[0];
+    view.nb[0] = truth_is_blocks(type) ? (int64_t)truth_block_bytes(type) : view.nb[0];
     return view;
 }
 
@@ -126,22 +127,23 @@ static int may_have_lists(const posenc_score_params *p) {
            p->sequences.cu_seqlens == NULL && p->mask.n_first == 0 && p->positions.keys == NULL && p->tree == NULL;
 }
 
-static const int32_t *list_of(const attention_call *c, int64_t i, int64_t b) {
-    return c->lists.keys + b * c->lists.batch_stride + i * c->lists.query_stride;
+static const int32_t *list_of(const attention_call *c, int64_t i, int64_t h, int64_t b) {
+    int64_t head = c->lists.head_stride == 0 ? 0 : h / (c->s.n_heads / c->lists.n_heads);
+    return c->lists.keys + b * c->lists.batch_stride + head * c->lists.head_stride + i * c->lists.query_stride;
 }
 
 /* Entries that a query meets, and the key of one of them. */
-static int64_t entries_of(const attention_call *c, int64_t i, int64_t b) {
+static int64_t entries_of(const attention_call *c, int64_t i, int64_t h, int64_t b) {
     if (c->task.lists == NULL)
         return c->s.n_k;
     int64_t n = 0;
-    while (n < c->lists.n_max && list_of(c, i, b)[n] != POSENC_LIST_END)
+    while (n < c->lists.n_max && list_of(c, i, h, b)[n] != POSENC_LIST_END)
         n++;
     return n;
 }
 
-static int64_t key_at(const attention_call *c, int64_t i, int64_t b, int64_t t) {
-    return c->task.lists == NULL ? t : list_of(c, i, b)[t];
+static int64_t key_at(const attention_call *c, int64_t i, int64_t h, int64_t b, int64_t t) {
+    return c->task.lists == NULL ? t : list_of(c, i, h, b)[t];
 }
 
 /* Any keys of the sequence, some of them twice; behind the end of a list anything may stand. */
@@ -158,12 +160,16 @@ static void draw_lists(attention_call *c) {
     posenc_attention_lists *l = &c->lists;
     l->n_max = draw_rarely(16) ? draw(DATA_MOST_KEYS) : draw_size(200) - draw_rarely(8);
     l->query_stride = draw_rarely(3) ? 0 : l->n_max + draw(3);
-    l->batch_stride = (c->s.n_q - 1) * l->query_stride + l->n_max + draw(3);
+    int64_t of_head = (c->s.n_q - 1) * l->query_stride + l->n_max, n_kv_heads = c->task.k.ne[1];
+    l->n_heads = draw_rarely(2) ? 1 : draw_rarely(2) ? n_kv_heads : c->s.n_heads;
+    l->head_stride = l->n_heads == 1 ? 0 : of_head + draw(3);
+    l->batch_stride = (l->n_heads - 1) * l->head_stride + of_head + draw(3);
     int32_t *keys =
-        data_block((c->s.n_batch - 1) * l->batch_stride + (c->s.n_q - 1) * l->query_stride + l->n_max, sizeof *keys);
+        data_block((c->s.n_batch - 1) * l->batch_stride + (l->n_heads - 1) * l->head_stride + of_head, sizeof *keys);
+    int64_t n_q = l->query_stride == 0 ? 1 : c->s.n_q;
     for (int64_t b = 0; b < c->s.n_batch; b++)
-        for (int64_t i = 0; i < (l->query_stride == 0 ? 1 : c->s.n_q); i++)
-            fill_list(c, keys + b * l->batch_stride + i * l->query_stride, b);
+        for (int64_t i = 0; i < n_q * l->n_heads; i++)
+            fill_list(c, keys + b * l->batch_stride + i / n_q * l->head_stride + i % n_q * l->query_stride, b);
     l->keys = keys;
     c->task.lists = l;
 }
@@ -224,11 +230,11 @@ static double query_error(const attention_call *c, int64_t i, int64_t j, int64_t
 }
 
 /* How often each key is in the list of a query. */
-static void count_keys(const attention_call *c, int64_t i, int64_t b, data_row *row) {
+static void count_keys(const attention_call *c, int64_t i, int64_t h, int64_t b, data_row *row) {
     static double counts[DATA_MOST_KEYS];
     memset(counts, 0, sizeof counts);
-    for (int64_t t = 0, n = entries_of(c, i, b); t < n; t++)
-        counts[key_at(c, i, b, t)] += 1.0;
+    for (int64_t t = 0, n = entries_of(c, i, h, b); t < n; t++)
+        counts[key_at(c, i, h, b, t)] += 1.0;
     row->counts = counts;
 }
 
@@ -236,7 +242,7 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
     static double scores[DATA_MOST_KEYS];
     int64_t head = h / (c->s.n_heads / c->task.k.ne[1]), dim = c->task.k.ne[0];
     double key[MOST_DIM];
-    count_keys(c, i, b, row);
+    count_keys(c, i, h, b, row);
     for (int64_t j = 0; j < c->s.n_k; j++) {
         scores[j] = row->errors[j] = 0.0;
         if (!is_read(c, j, b))
@@ -255,18 +261,19 @@ static void make_row(const attention_call *c, int64_t i, int64_t h, int64_t b, d
 }
 
 /* Error of channel k by rounding the weights of a group of entries, from `first` on, to integers. */
-static double group_error(const attention_call *c, const data_row *row, int64_t k, int64_t first, int64_t head,
-                          int64_t i, int64_t b) {
+static double group_error(const attention_call *c, const data_row *row, int64_t k, int64_t first, int64_t i, int64_t h,
+                          int64_t b) {
+    int64_t head = h / (c->s.n_heads / c->task.v.ne[1]);
     double m = 0.0, d = 0.0, sum = 0.0;
-    for (int64_t t = first, n = entries_of(c, i, b), at, page; t < first + GROUP && t < n; t++) {
-        int64_t j = key_at(c, i, b, t);
+    for (int64_t t = first, n = entries_of(c, i, h, b), at, page; t < first + GROUP && t < n; t++) {
+        int64_t j = key_at(c, i, h, b, t);
         if (row->logits[j] == -INFINITY)
             continue;
         place_of(c, j, b, &at, &page);
         const unsigned char *block = block_at(&c->task.v, k, at, head, page);
         m = fmax(m, exp(row->logits[j] - row->max) / row->sum);
         d = fmax(d, fabs((double)truth_load(block, POSENC_F16)));
-        sum += abs(block_number(block, c->task.v.dtype, k));
+        sum += abs(truth_block_number(block, k % POSENC_QUANT_BLOCK, c->task.v.dtype));
     }
     return m * d * sum / 65278.0;
 }
@@ -284,7 +291,7 @@ static double value_error(const attention_call *c) {
 /* Compares with the bound of attention.h, with e^d - 1 in place of the error d of a logit. */
 static void compare_row(const attention_call *c, const data_row *row, int64_t i, int64_t h, int64_t b) {
     const posenc_view *out = &c->task.out, *v = &c->task.v;
-    int64_t head = h / (c->s.n_heads / v->ne[1]), n = entries_of(c, i, b);
+    int64_t head = h / (c->s.n_heads / v->ne[1]), n = entries_of(c, i, h, b);
     double lse = data_get(&c->lse, 0, h, i, b), wrong_logit = 0.0;
     for (int64_t j = 0; is_bf16(c) && j < c->s.n_k; j++) /* the others' do not show */
         wrong_logit = fmax(wrong_logit, row->logits[j] == -INFINITY ? 0.0 : row->errors[j]);
@@ -302,10 +309,10 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
             continue;
         }
         for (int64_t t = KEYS_EXACT; is_integer(c, v->dtype) && t < n; t += GROUP)
-            rounding += group_error(c, row, k, t, head, i, b);
+            rounding += group_error(c, row, k, t, i, h, b);
         double unit = value_error(c);
         for (int64_t t = 0, at, page; t < n; t++) {
-            int64_t j = key_at(c, i, b, t);
+            int64_t j = key_at(c, i, h, b, t);
             if (row->logits[j] == -INFINITY)
                 continue;
             place_of(c, j, b, &at, &page);
@@ -407,8 +414,12 @@ void data_attention(void) {
     t->out = data_output(draw_type(), 1.0, v_dim, s->n_heads, s->n_q, s->n_batch);
     c.lse = data_output(POSENC_F32, 1.0, 1, s->n_heads, s->n_q, s->n_batch);
     t->lse = &c.lse;
-    if (may_have_lists(&s->params) && draw_rarely(3))
+    if (s->params.tree == NULL && draw_rarely(4)) {
+        data_draw_blocks(s, &c.blocks);
+        t->block_mask = &c.blocks;
+    } else if (may_have_lists(&s->params) && draw_rarely(3)) {
         draw_lists(&c);
+    }
     c.scratch = data_scratch(posenc_attention_workspace_bytes(dim, v_dim));
     int64_t n_units = posenc_attention_unit_count(&t->q, &t->k);
     data_ok(attend, &c, n_units);

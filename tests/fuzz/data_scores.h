@@ -11,12 +11,15 @@ typedef struct data_scores {
     posenc_view bias, by_query, by_key;
     posenc_rel_bias rel_bias;
     posenc_rel_index query_index, key_index;
-    posenc_bool_mask bool_mask;
+    posenc_bool_mask bool_mask, plain_mask;
     posenc_tree tree;
 } data_scores;
 
 /* For these extents, which the caller has set. */
 void data_draw_scores(data_scores *s);
+
+/* Draws a block mask beside scores without a tree; `plain` gets it as bytes. */
+void data_draw_blocks(data_scores *s, posenc_block_mask *mask);
 
 /* Sequence b has the keys from the one on to before the other. */
 int64_t data_first_key(const data_scores *s, int64_t b);

@@ -7,8 +7,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static void (*const families[])(void) = {
-        data_attention, data_softmax, data_rope,     data_rope_tasks, data_attention,
-        data_softmax,   data_merge,   data_encoding, data_relative,   data_sparse,
+        data_attention, data_softmax,  data_rope,     data_rope_tasks, data_attention, data_softmax,
+        data_merge,     data_encoding, data_relative, data_sparse,     data_ragged,
     };
     enum { N_FAMILIES = sizeof families / sizeof families[0] };
     if (size < 2)

@@ -14,6 +14,8 @@
 static const char *const excused[][2] = {
     {"posenc_status_string", "text"},
     {"posenc_last_error", "text"},
+    {"posenc_attention_ragged_unit_count", "a number"},
+    {"posenc_attention_run_ragged", "calls of posenc_attention_run; test_attention_ragged.c compares them"},
     {"posenc_step_append", "rope and attention, whose hashes there are; test_mistakes.c compares them"},
     {"posenc_step_attend", "the same"},
     {"posenc_version", "text"},

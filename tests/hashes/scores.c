@@ -281,7 +281,7 @@ void hash_attention_lists(sweep *s) {
         int32_t *keys = integers(s, (size_t)(n_max * QUERIES * BATCH), 0, (int32_t)n_k - 1);
         for (int64_t i = 1; i < QUERIES * BATCH; i += 2)
             keys[i * n_max + i * 11] = POSENC_LIST_END;
-        posenc_attention_lists lists = {keys, n_max, n_max, QUERIES * n_max};
+        posenc_attention_lists lists = {keys, n_max, n_max, QUERIES * n_max, 0, 0};
         posenc_score_params params =
             posenc_score_params_of(0.17f, round % 2 ? posenc_mask_causal() : posenc_mask_none());
         params.n_heads = HEADS;

@@ -93,6 +93,83 @@ def test_lists():
         posenc.attention(Q, K, V, causal=False, lists=[9])
 
 
+class BlockMask:
+    """Attributes of torch's class of this name, as create_block_mask() makes them of a mask (n_batch, n_heads, n_q, n_k)."""
+
+    def __init__(self, keep, q_block, k_block, has_full=True):
+        n_batch, n_heads, n_q, n_k = keep.shape
+        rows, columns = -(-n_q // q_block), -(-n_k // k_block)
+        padded = np.pad(keep, ((0, 0), (0, 0), (0, rows * q_block - n_q), (0, columns * k_block - n_k)))
+        counts = padded.reshape(n_batch, n_heads, rows, q_block, columns, k_block).sum((3, 5))
+        full = (counts == q_block * k_block) if has_full else np.zeros_like(counts, bool)
+        self.BLOCK_SIZE = q_block, k_block
+        self.kv_num_blocks, self.kv_indices = self._lists((counts > 0) & ~full)
+        self.full_kv_num_blocks, self.full_kv_indices = self._lists(full) if has_full else (None, None)
+
+    @staticmethod
+    def _lists(chosen):
+        return chosen.sum(-1, dtype=np.int32), np.argsort(~chosen, -1, kind='stable').astype(np.int32)
+
+
+@pytest.mark.parametrize('n_heads, has_full', [(1, True), (4, False), (4, True)])
+def test_block_mask(n_heads, has_full):
+    q, k, v = truth.normal(2, 150, 4, 16), truth.normal(2, 700, 2, 16, seed=3), truth.normal(2, 700, 2, 16, seed=4)
+    keep = np.kron(truth.rng(5).random((2, n_heads, 5, 11)) < 0.3, np.ones((1, 1, 32, 64), bool))[:, :, :150, :700]
+    keep &= truth.offsets_of(150, 700, 300) <= 100
+    mask = BlockMask(keep, 32, 64, has_full)
+    want = posenc.attention(q, k, v, causal=False, keep=keep)
+    assert np.array_equal(posenc.attention(q, k, v, causal=False, block_mask=mask, keep=keep), want)
+    assert np.array_equal(posenc.attention(q[:, :3], k, v, causal=False, block_mask=mask, keep=keep[:, :, :3], threads=2),
+                          want[:, :3])
+    mask.kv_indices = mask.kv_indices[..., ::-1].copy()
+    with pytest.raises(posenc.Error, match='block_mask: row'):
+        posenc.attention(q, k, v, causal=False, block_mask=mask, keep=keep)
+    with pytest.raises(ValueError, match='block_mask: .*do not fit the queries'):
+        posenc.attention(q[:1], k[:1], v[:1], causal=False, block_mask=BlockMask(keep, 32, 64))
+    with pytest.raises(posenc.Error, match='block_mask: k_block is 8'):
+        posenc.attention(q, k, v, causal=False, block_mask=BlockMask(keep, 32, 8))
+
+
+def test_block_mask_of_torch_tensors():
+    torch = pytest.importorskip('torch')
+    q, k, v = (torch.randn(1, 2, 200, 16) for _ in range(3))
+    keep = truth.allowed(200, 200, before=40, after=0)[None, None]
+    mask = BlockMask(keep, 128, 128)
+    for name in ('kv_num_blocks', 'kv_indices', 'full_kv_num_blocks', 'full_kv_indices'):
+        setattr(mask, name, torch.from_numpy(getattr(mask, name)))
+    out = posenc.attention(q, k, v, heads_first=True, causal=False, block_mask=mask, keep=torch.from_numpy(keep))
+    assert torch.equal(out, posenc.attention(q, k, v, heads_first=True, causal=False, keep=torch.from_numpy(keep)))
+
+
+@pytest.mark.parametrize('threads', [1, 2])
+def test_ragged_batch(threads):
+    """A prompt, decode, no query, two draft tokens: each as a call of the sequence alone, packed, side by side, in pages."""
+    cu_q, cu_k = np.array([0, 30, 31, 31, 33]), np.array([0, 30, 60, 71, 85])
+    q, k, v = truth.normal(33, 4, 16), truth.normal(85, 2, 16, seed=3), truth.normal(85, 2, 16, seed=4)
+    sides = [np.zeros((4, 32, 2, 16), np.float32) for _ in 'kv']
+    want = []
+    for b in range(4):
+        keys = slice(cu_k[b], cu_k[b + 1])
+        for side, rows in zip(sides, (k, v)):
+            side[b, :cu_k[b + 1] - cu_k[b]] = rows[keys]
+        want.append(posenc.attention(q[cu_q[b]:cu_q[b + 1]], k[keys], v[keys], causal=True, window=9))
+    want = np.concatenate(want)
+    given = {'causal': True, 'window': 9, 'cu_q': cu_q, 'threads': threads}
+    assert np.array_equal(posenc.attention(q, k, v, cu_k=cu_k, **given), want)
+    assert np.array_equal(posenc.attention(q, *sides, k_end=np.diff(cu_k), **given), want)
+    pages = np.arange(16).reshape(4, 4)[::-1]
+    paged = [side.reshape(4, 4, 8, 2, 16)[::-1].reshape(16, 8, 2, 16) for side in sides]
+    assert np.array_equal(posenc.attention(q, *paged, pages=pages, n_k=32, k_end=np.diff(cu_k), **given), want)
+    with pytest.raises(posenc.Error, match='cu_q: from 0 to 32'):
+        posenc.attention(q, k, v, causal=True, cu_q=[0, 32], cu_k=[0, 85])
+    with pytest.raises(ValueError, match='cu_k: as many'):
+        posenc.attention(q, k, v, causal=True, cu_q=[0, 33], cu_k=cu_k)
+    with pytest.raises(ValueError, match='cu_q: n_batch'):
+        posenc.attention(q, k, v, causal=True, cu_k=cu_k)
+    with pytest.raises(posenc.Error, match='ragged batches do not go with bool_mask'):
+        posenc.attention(q, k, v, causal=True, cu_q=[0, 33], cu_k=[0, 85], keep=np.ones(85, bool))
+
+
 @pytest.mark.parametrize('head_dim, v_dim', [(0, 16), (16, 0), (10 ** 5, 16), (16, 10 ** 5)])
 def test_dimensions_that_are_refused(head_dim, v_dim):
     q, v = np.ones((3, 2, head_dim), np.float32), np.ones((3, 2, v_dim), np.float32)

@@ -54,6 +54,23 @@ def test_lists_for_attention():
             assert np.array_equal(out[b, i:i + 1], alone)
 
 
+@pytest.mark.parametrize('n_heads', [2, 4])
+def test_lists_of_each_head(n_heads):
+    """The keys that each KV head, or each query head, has chosen (MoBA): a call for each head gives the same bits."""
+    q, k, v = truth.normal(2, 5, 4, 16), truth.normal(2, 60, 2, 16, seed=3), truth.normal(2, 60, 2, 16, seed=4)
+    scores = truth.normal(2, n_heads, 5, 60, seed=5)
+    lists = posenc.top_k(scores, 7)
+    assert lists.shape == (2, n_heads, 5, 7)
+    assert np.array_equal(lists[1, 1], posenc.top_k(scores[1, 1], 7))
+    out = posenc.attention(q, k, v, causal=False, lists=lists)
+    for h in range(4):
+        alone = posenc.attention(q[:, :, h:h + 1], k[:, :, h // 2:h // 2 + 1], v[:, :, h // 2:h // 2 + 1], causal=False,
+                                 lists=lists[:, h * n_heads // 4])
+        assert np.array_equal(out[:, :, h:h + 1], alone)
+    with pytest.raises(posenc.Error, match='lists: n_heads is 3'):
+        posenc.attention(q, k, v, causal=False, lists=np.zeros((2, 3, 5, 7), np.int32))
+
+
 def test_what_is_refused():
     with pytest.raises(posenc.Error, match='k: '):
         posenc.top_k(np.ones(5, np.float32), 0)

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* Block masks: checks, and the cells of 16 keys that a query sees of a key block. */
+#include "attention/blocks.h"
+
+#include <string.h>
+
+#include "core/minmax.h"
+#include "core/view.h"
+
+enum { CELL = POSENC_BLOCK_CELL, CELLS = POSENC_KEY_BLOCK / CELL };
+
+_Static_assert(CELLS == 32 && POSENC_KEYS_EXACT % 128 == 0, "a key block is a word of cells, and begins with a block");
+
+/* ---- Checks ---- */
+
+static int64_t blocks_of(int64_t n, int64_t size) {
+    return n / size + (n % size > 0);
+}
+
+/* A list: numbers of blocks, ascending and below n. */
+static int is_list(const int32_t *blocks, int64_t count, int64_t n) {
+    for (int64_t t = 0; t < count; t++)
+        if (blocks[t] < (t == 0 ? 0 : blocks[t - 1] + 1) || blocks[t] >= n)
+            return 0;
+    return 1;
+}
+
+static posenc_status check_sizes(const posenc_block_mask *m, const posenc_view *scores) {
+    if (m->k_block != 16 && m->k_block != 32 && m->k_block != 64 && m->k_block != 128)
+        return posenc_refuse(POSENC_ERR_SHAPE, "k_block is %lld, but 16, 32, 64 or 128 is wanted",
+                             (long long)m->k_block);
+    if (m->q_block < 1 || m->n_max < 0 || m->n_max > POSENC_MAX_KEYS || m->head_stride < 0 || m->batch_stride < 0)
+        return posenc_refused(POSENC_ERR_SHAPE);
+    int64_t most = POSENC_LIMIT / ((m->n_max + 1) * 4);
+    return m->head_stride <= most / (scores->ne[2] + 1) && m->batch_stride <= most / (scores->ne[3] + 1)
+               ? POSENC_OK
+               : posenc_refused(POSENC_ERR_SHAPE);
+}
+
+/* Lists of full or of partial blocks: all rows of blocks, heads and sequences. */
+static posenc_status check_lists(const posenc_block_mask *m, const int32_t *counts, const int32_t *blocks,
+                                 const posenc_view *scores) {
+    if (counts == NULL && blocks == NULL)
+        return POSENC_OK;
+    if (counts == NULL || blocks == NULL)
+        return posenc_refused(POSENC_ERR_NULL);
+    if (!posenc_is_aligned(counts, 4) || !posenc_is_aligned(blocks, 4))
+        return posenc_refused(POSENC_ERR_STRIDE);
+    int64_t n_rows = blocks_of(scores->ne[1], m->q_block), n_blocks = blocks_of(scores->ne[0], m->k_block);
+    int64_t n_heads = m->head_stride == 0 ? 1 : scores->ne[2], n_batch = m->batch_stride == 0 ? 1 : scores->ne[3];
+    for (int64_t b = 0; b < n_batch; b++)
+        for (int64_t h = 0; h < n_heads; h++)
+            for (int64_t i = 0; i < n_rows; i++) {
+                int64_t row = b * m->batch_stride + h * m->head_stride + i;
+                if (counts[row] < 0 || counts[row] > m->n_max ||
+                    !is_list(blocks + row * m->n_max, counts[row], n_blocks))
+                    return posenc_refuse(POSENC_ERR_ROWS,
+                                         "row %lld of head %lld of sequence %lld: no ascending list of "
+                                         "up to %lld blocks below %lld",
+                                         (long long)i, (long long)h, (long long)b, (long long)m->n_max,
+                                         (long long)n_blocks);
+            }
+    return POSENC_OK;
+}
+
+posenc_status posenc_check_block_mask(const posenc_attention_args *args, const posenc_view *scores) {
+    const posenc_block_mask *m = args->block_mask;
+    if (m == NULL)
+        return POSENC_OK;
+    if (args->lists != NULL || args->params->tree != NULL)
+        return posenc_refuse(POSENC_ERR_MASK, "block_mask does not go with %s", args->lists != NULL ? "lists" : "tree");
+    posenc_status status = check_sizes(m, scores);
+    if (status == POSENC_OK && posenc_view_count(&args->q) > 0)
+        status = check_lists(m, m->partial_counts, m->partial_blocks, scores);
+    if (status == POSENC_OK && posenc_view_count(&args->q) > 0)
+        status = check_lists(m, m->full_counts, m->full_blocks, scores);
+    return posenc_argument("block_mask", status);
+}
+
+/* ---- Cells ---- */
+
+int64_t posenc_block_mask_row(const posenc_block_mask *m, posenc_row_place at) {
+    return at.batch * m->batch_stride + at.head * m->head_stride + at.query / m->q_block;
+}
+
+/* Bits of the cells of the key block at `first` that are in the row's list. */
+static uint32_t cells_in(const posenc_block_mask *m, const int32_t *counts, const int32_t *blocks, int64_t row,
+                         size_t first) {
+    if (counts == NULL)
+        return 0;
+    const int32_t *list = blocks + row * m->n_max;
+    int64_t low = 0, high = counts[row], begin = (int64_t)first / m->k_block;
+    while (low < high) { /* the first block of the key block, or behind it */
+        int64_t middle = low + (high - low) / 2;
+        if (list[middle] < begin)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint32_t cells = 0, of_block = (UINT32_C(1) << (m->k_block / CELL)) - 1;
+    for (int64_t t = low; t < counts[row]; t++) {
+        int64_t cell = (list[t] - begin) * (m->k_block / CELL);
+        if (cell >= CELLS)
+            break;
+        cells |= of_block << cell;
+    }
+    return cells;
+}
+
+posenc_block_cells posenc_block_mask_cells(const posenc_block_mask *m, int64_t row, size_t first) {
+    uint32_t full = cells_in(m, m->full_counts, m->full_blocks, row, first);
+    return (posenc_block_cells){full, cells_in(m, m->partial_counts, m->partial_blocks, row, first) & ~full};
+}
+
+/* Bits of the cells with keys begin .. end - 1. */
+static uint32_t cells_with(size_t begin, size_t end) {
+    if (begin >= end)
+        return 0;
+    uint32_t up_to = (UINT32_C(2) << ((end - 1) / CELL)) - 1; /* 2 << 31 is 0 */
+    return up_to & ~((UINT32_C(1) << (begin / CELL)) - 1);
+}
+
+static uint32_t visible_cells(posenc_visible visible) {
+    if (visible.hole_begin == visible.hole_end)
+        return cells_with(visible.begin, visible.end);
+    return cells_with(visible.begin, visible.hole_begin) | cells_with(visible.hole_end, visible.end);
+}
+
+/* Clips visible keys, which may have a hole, to [begin, end). */
+static posenc_visible clip(posenc_visible visible, size_t begin, size_t end) {
+    visible.begin = posenc_max_size(visible.begin, begin);
+    visible.end = posenc_min_size(visible.end, end);
+    if (visible.hole_begin == visible.hole_end)
+        return visible;
+    if (visible.begin >= visible.hole_begin) /* nothing before the hole */
+        visible = (posenc_visible){.begin = posenc_max_size(visible.begin, visible.hole_end), .end = visible.end};
+    else if (visible.end <= visible.hole_end)
+        visible = (posenc_visible){.begin = visible.begin, .end = posenc_min_size(visible.end, visible.hole_begin)};
+    return visible;
+}
+
+/* Clips visible keys to the cells, with a hole for the first gap between them. */
+static posenc_visible clip_to_cells(posenc_block_cells cells, posenc_visible visible) {
+    uint32_t seen = (cells.full | cells.partial) & visible_cells(visible);
+    if (seen == 0)
+        return (posenc_visible){.begin = 0, .end = 0};
+    size_t first = (size_t)__builtin_ctz(seen), last = CELLS - 1 - (size_t)__builtin_clz(seen);
+    visible = clip(visible, first * CELL, (last + 1) * CELL);
+    uint32_t gaps = ~seen & cells_with(first * CELL, (last + 1) * CELL);
+    if (gaps != 0 && visible.hole_begin == visible.hole_end) { /* the first gap; bytes mask further ones */
+        size_t gap = (size_t)__builtin_ctz(gaps);
+        uint32_t behind = seen & ~((UINT32_C(2) << gap) - 1);
+        visible.hole_begin = gap * CELL;
+        visible.hole_end = (size_t)__builtin_ctz(behind) * CELL;
+    }
+    return visible;
+}
+
+/* Keys begin .. end - 1 of a cell that the bytes leave. */
+static size_t count_kept(const uint8_t *bytes, int keep, size_t begin, size_t end) {
+    size_t n = 0;
+    if (end - begin == CELL) /* as one vector */
+        for (size_t j = 0; j < CELL; j++)
+            n += bytes[begin + j] != 0;
+    else
+        for (size_t j = begin; j < end; j++)
+            n += bytes[j] != 0;
+    return keep ? n : end - begin - n;
+}
+
+/* Makes partial cells of `which` full, or leaves them out, where their bytes say the same of all visible keys. */
+static void settle(posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible visible, uint32_t which) {
+    for (uint32_t left = which & cells->partial; left != 0; left &= left - 1) {
+        size_t cell = (size_t)__builtin_ctz(left);
+        uint32_t bit = left & ~(left - 1);
+        size_t begin = posenc_max_size(cell * CELL, visible.begin),
+               end = posenc_min_size((cell + 1) * CELL, visible.end);
+        size_t n = count_kept(mask->bytes, mask->keep, begin, end);
+        cells->full |= n == end - begin ? bit : 0;
+        cells->partial &= n == 0 || n == end - begin ? ~bit : UINT32_MAX;
+    }
+}
+
+static int is_masked(const posenc_block_cells *cells, const posenc_cell_bytes *mask, size_t j) {
+    return (cells->partial >> (j / CELL) & 1) && (mask->bytes[j] != 0) != (mask->keep != 0);
+}
+
+posenc_visible posenc_block_cells_see(posenc_block_cells *cells, const posenc_cell_bytes *mask,
+                                      posenc_visible visible) {
+    if (visible.begin == visible.end)
+        return visible;
+    if (mask->bytes != NULL)
+        settle(cells, mask, visible, visible_cells(visible));
+    visible = clip_to_cells(*cells, visible);
+    size_t begin = visible.begin, end = visible.end;
+    if (mask->bytes == NULL || begin == end)
+        return visible;
+    while (begin < end && is_masked(cells, mask, begin)) /* stops in the cell: not all of it is masked */
+        begin++;
+    while (begin < end && is_masked(cells, mask, end - 1))
+        end--;
+    visible = begin < end ? clip(visible, begin, end) : (posenc_visible){.begin = 0, .end = 0};
+    if (visible.begin < visible.end)
+        settle(cells, mask, visible, cells_with(begin, begin + 1) | cells_with(end - 1, end));
+    return visible;
+}
+
+uint32_t posenc_block_cells_panels(posenc_block_cells cells) {
+    uint32_t seen = cells.full | cells.partial, panels = 0;
+    for (int p = 0; p < CELLS / 2; p++)
+        panels |= (uint32_t)((seen >> (2 * p) & 3) != 0) << p;
+    return panels;
+}
+
+void posenc_block_cells_bytes(posenc_block_cells cells, uint8_t *bytes, posenc_softmax_row_args *args) {
+    uint32_t visible = visible_cells(args->visible);
+    const uint8_t *from = args->bytes;
+    args->bytes = NULL;
+    int has_bytes = from != NULL && (visible & cells.partial) != 0;
+    if (!has_bytes && (visible & ~(cells.full | cells.partial)) == 0)
+        return;
+    for (size_t cell = 0; cell < CELLS; cell++) {
+        uint8_t *to = bytes + cell * CELL;
+        if (!(visible >> cell & 1))
+            continue;
+        memset(to, (int)((cells.full | cells.partial) >> cell & 1), CELL);
+        size_t n = posenc_min_size(CELL, args->n - cell * CELL);
+        for (size_t j = 0; has_bytes && cells.partial >> cell & 1 && j < n; j++)
+            to[j] = (from[cell * CELL + j] != 0) == (args->keep != 0);
+    }
+    args->bytes = bytes;
+    args->bytes_begin = 0;
+    args->keep = 1;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* Block masks: bit for bit the call with the same mask as bytes, for random calls of all terms, every way to compute,
+ * units and parts; and keys of blocks in no list are not read. */
+#include "truth_attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE, PARTIAL, FULL };
+
+/* A block mask, its lists, and the same mask as bytes [batch][head][query][key]. */
+typedef struct blocks {
+    posenc_block_mask mask;
+    posenc_bool_mask bytes;
+    int64_t n_rows, n_columns, n_heads, n_batch; /* heads and sequences with lists of their own */
+    uint8_t *kinds;
+} blocks;
+
+static void *memory_of(int64_t n, size_t size) {
+    void *memory = calloc((size_t)n + 1, size);
+    assert_true(memory != NULL);
+    return memory;
+}
+
+/* Some rows of blocks see everything, some nothing, some a band, the rest here and there. */
+static int draw_kind(int64_t row, int64_t column, int64_t style) {
+    int64_t off = column - row < 0 ? row - column : column - row;
+    switch (style) {
+    case 0: return (int)truth_below(3);
+    case 1: return truth_below(10) ? NONE : FULL;
+    case 2: return FULL;
+    case 3: return off <= 1 ? FULL : off == 2 ? PARTIAL : NONE;
+    case 4: return NONE;
+    default: return column % 3 == 0 ? FULL : truth_below(4) ? NONE : PARTIAL;
+    }
+}
+
+/* One kind's lists of all rows. */
+static void list(const blocks *c, int kind, const int32_t **counts, const int32_t **numbers) {
+    int64_t n = c->n_batch * c->n_heads * c->n_rows;
+    int32_t *count = memory_of(n, sizeof *count), *number = memory_of(n * c->mask.n_max, sizeof *number);
+    for (int64_t r = 0; r < n; r++)
+        for (int64_t column = 0; column < c->n_columns; column++)
+            if (c->kinds[r * c->n_columns + column] == kind)
+                number[r * c->mask.n_max + count[r]++] = (int32_t)column;
+    *counts = count;
+    *numbers = number;
+}
+
+static void open_blocks(blocks *c) {
+    static const int64_t sizes[] = {16, 32, 64, 128}, query_sizes[] = {1, 3, 16, 128};
+    int64_t k_block = sizes[truth_below(4)], q_block = query_sizes[truth_below(4)];
+    c->n_rows = (s.n_q + q_block - 1) / q_block;
+    c->n_columns = (s.n_k + k_block - 1) / k_block;
+    c->n_heads = truth_below(2) ? s.n_heads : 1;
+    c->n_batch = truth_below(2) ? s.n_batch : 1;
+    c->mask = (posenc_block_mask){
+        .n_max = c->n_columns + truth_below(2),
+        .head_stride = c->n_heads > 1 ? c->n_rows : 0,
+        .batch_stride = c->n_batch > 1 ? c->n_heads * c->n_rows : 0,
+        .q_block = q_block,
+        .k_block = k_block,
+    };
+    int64_t n = c->n_batch * c->n_heads * c->n_rows;
+    c->kinds = memory_of(n * c->n_columns, 1);
+    for (int64_t r = 0; r < n; r++) {
+        int64_t style = truth_below(6);
+        for (int64_t column = 0; column < c->n_columns; column++)
+            c->kinds[r * c->n_columns + column] = (uint8_t)draw_kind(r % c->n_rows * q_block / k_block, column, style);
+    }
+    list(c, PARTIAL, &c->mask.partial_counts, &c->mask.partial_blocks);
+    list(c, FULL, &c->mask.full_counts, &c->mask.full_blocks);
+}
+
+static int kind_of(const blocks *c, int64_t j, int64_t i, int64_t h, int64_t b) {
+    int64_t row = b * c->mask.batch_stride + h * c->mask.head_stride + i / c->mask.q_block;
+    return c->kinds[row * c->n_columns + j / c->mask.k_block];
+}
+
+static int is_kept(const posenc_bool_mask *m, int64_t j, int64_t i, int64_t h, int64_t b) {
+    return m == NULL || (m->data[j + i * m->nb[1] + h * m->nb[2] + b * m->nb[3]] != 0) == (m->polarity == POSENC_KEEP);
+}
+
+static void make_bytes(blocks *c) {
+    int64_t of_head = s.n_q * s.n_k, of_batch = s.n_heads * of_head;
+    uint8_t *data = memory_of(s.n_batch * of_batch, 1);
+    for (int64_t at = 0; at < s.n_batch * of_batch; at++) {
+        int64_t j = at % s.n_k, i = at / s.n_k % s.n_q, h = at / of_head % s.n_heads, b = at / of_batch;
+        int kind = kind_of(c, j, i, h, b);
+        data[at] = kind == FULL || (kind == PARTIAL && is_kept(s.params.bool_mask, j, i, h, b));
+    }
+    c->bytes = (posenc_bool_mask){data, {1, s.n_k, of_head, of_batch}, POSENC_KEEP};
+}
+
+static void close_blocks(blocks *c) {
+    const void *memory[] = {c->mask.partial_counts, c->mask.partial_blocks, c->mask.full_counts,
+                            c->mask.full_blocks,    c->bytes.data,          c->kinds};
+    for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)
+        free((void *)(uintptr_t)memory[i]);
+}
+
+/* ---- Calls ---- */
+
+static size_t scratch_bytes(const posenc_attention_args *args) {
+    return posenc_attention_workspace_bytes(args->q.ne[0], args->v.ne[0]);
+}
+
+/* All units at once, or part by part from the last. */
+static void run(const posenc_attention_args *args, int in_parts) {
+    if (!in_parts) {
+        truth_ok(posenc_attention_run(args, scratch, scratch_bytes(args), posenc_range_all()));
+        return;
+    }
+    size_t bytes = posenc_attention_split_bytes(args);
+    void *parts = malloc(bytes);
+    assert_true(parts != NULL);
+    for (int64_t i = posenc_attention_split_count(args) - 1; i >= 0; i--)
+        truth_ok(posenc_attention_split(args, scratch, scratch_bytes(args), parts, bytes, (posenc_range){i, i + 1}));
+    truth_ok(posenc_attention_combine_splits(args, parts, bytes, posenc_range_all()));
+    free(parts);
+}
+
+/* Compares the call with its mask as blocks and as bytes, for every way to compute. */
+static void compare(const blocks *c) {
+    truth_tensor lse = truth_tensor_random((int64_t[4]){1, s.n_heads, s.n_q, s.n_batch});
+    truth_tensor want_lse = truth_tensor_random(lse.view.ne);
+    truth_tensor want = truth_tensor_random_of(out.view.dtype, out.view.ne);
+    posenc_score_params as_bytes = s.params;
+    as_bytes.bool_mask = &c->bytes;
+    posenc_attention_args args = posenc_attention_args_of(&s.params, &q.view, &k.view, &v.view, &out.view);
+    args.math = (posenc_attention_math)truth_below(POSENC_MATH_BF16X3 + 1);
+    posenc_attention_args plain = args;
+    plain.params = &as_bytes;
+    plain.out = want.view;
+    plain.lse = &want_lse.view;
+    run(&plain, 0);
+    args.block_mask = &c->mask;
+    args.lse = &lse.view;
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int in_parts = 0; in_parts < 2; in_parts++) {
+            truth_reset(&out);
+            truth_reset(&lse);
+            run(&args, in_parts);
+            truth_same_views(&out.view, &want.view, "block mask");
+            truth_same_views(&lse.view, &want_lse.view, "lse of a block mask");
+        }
+    truth_tensor_free(&lse);
+    truth_tensor_free(&want_lse);
+    truth_tensor_free(&want);
+}
+
+static void test_bytes(void **state) {
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        blocks c = {.kinds = NULL};
+        open_attention(1 + truth_below(round % 20 ? 1100 : SCENE_K - 1));
+        if (s.params.tree == NULL) {
+            open_blocks(&c);
+            make_bytes(&c);
+            compare(&c);
+            close_blocks(&c);
+        }
+        close_attention();
+    }
+}
+
+/* Keys and values of blocks in no list are NaN, between two that are seen too. */
+static void test_not_read(void **state) {
+    (void)state;
+    enum { N = 2048, BLOCK = 128, SEEN = 5, DIM = 64 };
+    static float queries[96 * DIM], keys[N * DIM], values[N * DIM], result[96 * DIM], wanted[96 * DIM];
+    static const int32_t count = 2, numbers[] = {SEEN, SEEN + 2};
+    static const posenc_attention_math maths[] = {POSENC_MATH_F32, POSENC_MATH_BF16X3};
+    truth_fill(queries, 96 * DIM);
+    truth_fill(keys, N * DIM);
+    truth_fill(values, N * DIM);
+    static float listed_keys[2 * BLOCK * DIM], listed_values[2 * BLOCK * DIM];
+    for (int64_t i = 0; i < N * DIM; i++) {
+        int64_t block = i / DIM / BLOCK;
+        if (block == SEEN || block == SEEN + 2) {
+            int64_t to = (block - SEEN) / 2 * BLOCK * DIM + i % (BLOCK * DIM);
+            listed_keys[to] = keys[i];
+            listed_values[to] = values[i];
+        } else {
+            keys[i] = values[i] = NAN;
+        }
+    }
+    const posenc_block_mask mask = {
+        .full_counts = &count, .full_blocks = numbers, .n_max = 2, .q_block = 128, .k_block = BLOCK};
+    posenc_score_params params = posenc_score_params_of(0.125f, posenc_mask_none());
+    posenc_view q_view = posenc_view_dense(queries, POSENC_F32, DIM, 1, 96, 1), to = q_view;
+    posenc_view k_view = posenc_view_dense(listed_keys, POSENC_F32, DIM, 1, 2 * BLOCK, 1), v_view = k_view;
+    v_view.data = listed_values;
+    size_t bytes = posenc_attention_workspace_bytes(DIM, DIM);
+    void *memory = malloc(bytes);
+    for (size_t m = 0; m < sizeof maths / sizeof maths[0]; m++) {
+        to.data = wanted;
+        posenc_attention_args args = posenc_attention_args_of(&params, &q_view, &k_view, &v_view, &to);
+        args.math = maths[m];
+        truth_ok(posenc_attention_run(&args, memory, bytes, posenc_range_all()));
+        args.k = posenc_view_dense(keys, POSENC_F32, DIM, 1, N, 1);
+        args.v = posenc_view_dense(values, POSENC_F32, DIM, 1, N, 1);
+        args.out.data = result;
+        args.block_mask = &mask;
+        truth_ok(posenc_attention_run(&args, memory, bytes, posenc_range_all()));
+        for (int i = 0; i < 96 * DIM; i++)
+            truth_close((double)result[i], (double)wanted[i], 3e-5, "channel %d", i);
+    }
+    free(memory);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        truth_test(test_bytes),
+        truth_test(test_not_read),
+    };
+    return truth_run(tests);
+}
