@@ -16,8 +16,8 @@ enum { BLOCK = 32, DIM = 1024, TOKENS = 64, N = DIM * TOKENS, BLOCKS = N / BLOCK
 static float values[N];
 static unsigned char ours[N * 2], theirs[N * 2];
 
-/* 1/d overflows up to 2^-128, and what a search for scales multiplies beyond 4e11, or below 1e-15 it writes integers that
- * it has left from before: there ggml's reference is not defined. */
+/* True where ggml's reference is defined: 1/d overflows up to 2^-128. A search for scales overflows from 4e11 on, and
+ * below 1e-15 writes integers that were left from before. */
 static bool is_defined(const float *x, posenc_dtype type) {
     float least = x[0], most = x[0];
     for (int i = 1; i < BLOCK; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* FLASH_ATTN_EXT over K of every type that the plugin takes and V of three: how far it and ggml's CPU backend are from the
- * exact result for the numbers that K and V hold, as NMSE; and the same bits with one thread and with three. By
+/* FLASH_ATTN_EXT over K of every type that the plugin takes and V of three: how far it and ggml's CPU backend are from
+ * the exact result for the numbers that K and V hold, as NMSE; and the same bits with one thread and with three. By
  * POSENC_GGML_ATTENTION_MATH, quantised types are computed in float32 or in integers. */
 #include <math.h>
 #include <stdio.h>

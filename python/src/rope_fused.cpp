@@ -152,9 +152,9 @@ void bind_rope_fused(py::class_<Rope> &rope) {
              "threads"_a = 1, R"(Rotates several tensors of the same tokens in one pass; returns their outputs.
 
 tensors: dicts with x (n_tokens, n_heads, head_dim); y, where it goes (default: x itself), of y_type 'q8_0' or
-another format if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), norm (True: one without weight),
-rows (row of y for each token, scatter into a cache), hadamard (0). Two tokens that name one row of a cache need
-threads=1.
+another format if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), norm (True: one
+without weight), rows (row of y for each token, scatter into a cache), hadamard (0). Two tokens that name one row of a
+cache need threads=1.
 positions: as for a rotation, of one sequence: (n_tokens,), with several axes (n_axes, n_tokens).)");
 }
 

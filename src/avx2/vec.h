@@ -328,7 +328,7 @@ V_INLINE vi v_nibbles_(__m256i a, const int8_t *integers) {
 V_INLINE vi vi_low_nibbles(vi a, const int8_t *integers) { return v_nibbles_(a, integers); }
 V_INLINE vi vi_high_nibbles(vi a, const int8_t *integers) { return v_nibbles_(_mm256_srli_epi16(a, 4), integers); }
 V_INLINE vi vi_add_fifth(vi a, vi bits, size_t first) {
-    const __m256i lane = _mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c, 0, 0x04040404, 0x08080808, 0x0c0c0c0c);
+    const __m256i lane = _mm256_broadcastsi128_si256(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
     const __m256i mask = _mm256_set1_epi32(first % 8 == 0 ? 0x08040201 : (int)0x80402010);
     __m256i bytes = _mm256_shuffle_epi8(bits, _mm256_add_epi8(lane, _mm256_set1_epi8((char)(first / 8))));
     __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, mask), mask);

@@ -59,10 +59,11 @@ enum {
  * (POSENC_QUANT_MAX / t) and d by (t / POSENC_QUANT_MAX): a row with a large scale and a small weight takes no digits
  * from the others. W_k = w_k r_k rounded to the nearest integer, to even between two; sums[i][c] = fma((float)(exact
  * sum of W_k row_k[c]), (m / POSENC_QUANT_MAX) * d, sums[i][c]) from 0. An m below POSENC_QUANT_LEAST is 0, and where m
- * or d is 0, W is; weights or scales that are not finite make NaN of the block. In a format with offsets sums[i][c] is
- * raised before by (m / POSENC_QUANT_MAX) * s. s adds the products of w_k = weights[i][k] * (POSENC_QUANT_MAX / m),
- * where that is above 0, with the values of the integer 0: k to k + 8, then to k + 4, k + 2, k + 1. Then y[i][c] = fma(keep[i], y[i][c],
+ * or d is 0, W is; weights or scales that are not finite make NaN of the block. Then y[i][c] = fma(keep[i], y[i][c],
  * sums[i][c]). n_rows is a multiple of the group's. A row of weight 0 may be any that can be read.
+ *
+ * In a format with offsets sums[i][c] is raised before by (m / POSENC_QUANT_MAX) * s. s adds the products of w_k, where
+ * that is above 0, with the values of the integer 0: k to k + 8, then to k + 4, k + 2, k + 1.
  *
  * Rows may come in several calls: all but the last have no keep and leave y alone, and all but the first set `adds`, so
  * that sums go on from the call before. Between calls sums are the kernel's: their channels may be in any order. */

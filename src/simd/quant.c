@@ -261,8 +261,8 @@ typedef struct block_quads {
     vq at[ROW_QUADS][BLOCK_VECTORS];
 } block_quads;
 
-/* Integer weights W of a group in one sum and block, as words of four rows, the factor of their exact sum, and the share
- * of the offsets. */
+/* Integer weights W of a group in one sum and block, as words of four rows, the factor of their exact sum, and the
+ * share of the offsets. */
 typedef struct shares {
     int32_t words[GROUP / 4][2];
     float factor, offset;
