@@ -88,7 +88,7 @@ typedef struct posenc_rope_lists {
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
     int64_t head_dim;            /**< channels per head, 1..2*POSENC_MAX_PAIRS */
-    int64_t n_rot;               /**< rotated channels: even, up to head_dim - n_offs; 0: see rot_fraction */
+    int64_t n_rot;               /**< rotated channels: even, up to head_dim - n_offs; **0: all**, or rot_fraction */
     int64_t n_offs;              /**< first rotated channel */
     double base;                 /**< in [1, 1e30] */
     double rot_fraction;         /**< n_rot is floor(rot_fraction * head_dim) if it is 0 (PROPORTIONAL: all) */

@@ -157,7 +157,7 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
         OF_QUANTS(dot_quants)(&a);
         return;
     }
-    fetching f = fetching_all(a.ahead, a.n_rows * a.dim);
+    fetching f = fetching_of(a.ahead, a.n_rows * a.dim);
     configure_tiles(QUADS);
     for (size_t i = 0; i < n_x; i += SIDE)
         dot_band(&a, i, n_rows, &f);

@@ -148,7 +148,7 @@ V_INLINE void pair_band(const posenc_dot_quants_args *a, size_t i, const size_t 
  * as SDOT, and as many again to join the quads. */
 void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
     const posenc_dot_quants_args a = *args; /* a copy: no store changes it */
-    fetching f = fetching_of(a.ahead, a.dim);
+    fetching f = fetching_of(a.ahead, a.n_rows * a.dim);
     size_t i = 0;
     for (; i + 8 <= a.n_x; i += 8)
         pair_band(&a, i, 4, &f);

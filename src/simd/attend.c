@@ -103,12 +103,12 @@ V_INLINE void attend_channels(const posenc_attend_rows_args *a, attend_tile t, c
                               const posenc_dtype type, fetching *f) {
     for (; t.channel + wide_v * VF <= a->dim; t.channel += wide_v * VF) {
         attend_block(a, &t, n_sums, wide_v, type);
-        fetch_some_pieces(f, n_sums * wide_v * VF);
+        fetch_some(f, n_sums * wide_v * VF);
     }
     for (; t.channel < a->dim; t.channel += VF) {
         t.lanes = lanes_from(t.channel, a->dim);
         attend_block(a, &t, n_sums, 1, type);
-        fetch_some_pieces(f, n_sums * t.lanes);
+        fetch_some(f, n_sums * t.lanes);
     }
 }
 
@@ -146,7 +146,7 @@ V_INLINE attend_tile attend_tile_at(const posenc_attend_rows_args *a, size_t hea
 
 void VARIANT(attend_rows)(const posenc_attend_rows_args *args) {
     const posenc_attend_rows_args a = *args; /* a copy: no store changes it */
-    fetching f = fetching_pieces_of(a.ahead, a.n_heads * a.n * a.dim);
+    fetching f = fetching_of(a.ahead, a.n_heads * a.n * a.dim);
     for (size_t h = 0; h < a.n_heads; h++) {
         size_t i = 0;
         for (; i + ATTEND_SUMS <= a.n; i += ATTEND_SUMS)
@@ -265,7 +265,7 @@ V_INLINE void sum_tiles(panel_tile t, const tile_rows *rows, size_t n_tiles, con
     t.panel = t.a->panels + t.channel / POSENC_VALUE_PANEL * t.a->panel_stride;
     for (size_t i = 0; i < n_tiles; i++, t.first += n_sums) {
         sum_tile(&t, &rows[i], n_sums, n_v, is_whole);
-        fetch_some_pieces(f, n_sums * n_v * VF);
+        fetch_some(f, n_sums * n_v * VF);
     }
 }
 
@@ -305,7 +305,7 @@ static __attribute__((noinline)) void panels_one(const posenc_attend_panels_args
 void VARIANT(attend_panels)(const posenc_attend_panels_args *args) {
     const posenc_attend_panels_args a = *args; /* a copy: no store changes it */
     size_t i = a.n - a.n % ATTEND_SUMS;
-    fetching f = fetching_pieces_of(a.ahead, a.n * a.dim);
+    fetching f = fetching_of(a.ahead, a.n * a.dim);
     panels_many(&a, a.n / ATTEND_SUMS, &f);
     for (; i + 4 <= a.n; i += 4)
         panels_four(&a, i, &f);

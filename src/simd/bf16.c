@@ -86,7 +86,7 @@ V_INLINE vf words_of(const void *row, size_t c, size_t dim, size_t part, const p
 V_INLINE void pack_typed(const posenc_pack_pairs_args *a, const posenc_dtype type) {
     const size_t depth = (a->dim + BLOCK - 1) / BLOCK * BLOCK;
     const size_t n_padded = (a->n_rows + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
-    fetching f = fetching_all(a->ahead, a->n_rows * depth);
+    fetching f = fetching_of(a->ahead, a->n_rows * depth);
     for (size_t t = 0; t < n_padded; t += VF) {
         uint32_t *to = a->words + t / POSENC_PANEL * (depth / 2) * POSENC_PANEL + t % POSENC_PANEL;
         for (size_t c = 0; c < depth; c += PAIR_CHANNELS) {

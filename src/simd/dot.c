@@ -120,13 +120,13 @@ V_INLINE void dot_tiles(const posenc_dot_rows_args *a, size_t tiled, size_t t, c
                         fetching *f) {
     for (size_t i = 0; i < tiled; i += TILE_X) {
         dot_tile(a, dot_corner_at(a, i, t), TILE_X, n_v, is_staged);
-        fetch_some_pieces(f, TILE_X * n_v * VF);
+        fetch_some(f, TILE_X * n_v * VF);
     }
 }
 
 V_INLINE void dot_all(const posenc_dot_rows_args *a, const int is_staged) {
     size_t tiled = a->n_x - a->n_x % TILE_X, t = 0;
-    fetching f = fetching_pieces_of(a->ahead, tiled * a->n_rows);
+    fetching f = fetching_of(a->ahead, tiled * a->n_rows);
     for (; BULK_VECTORS > TILE_VECTORS && t + BULK_VECTORS * VF <= a->n_rows; t += BULK_VECTORS * VF)
         dot_tiles(a, tiled, t, BULK_VECTORS, is_staged, &f);
     for (; t < a->n_rows; t += TILE_VECTORS * VF)
@@ -195,7 +195,7 @@ V_INLINE void few_halves(const posenc_dot_few_args *a, const few_head *head, siz
                 for (size_t i = 0; i < n_x; i++)
                     sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
             }
-        fetch_some_pieces(f, EIGHT * POSENC_FEW_ROWS);
+        fetch_some(f, EIGHT * POSENC_FEW_ROWS);
     }
 }
 
@@ -229,7 +229,7 @@ V_INLINE void few_blocks(const posenc_dot_few_args *a, const few_head *head, siz
         size_t k = 0;
         for (; k + VF <= n; k += VF) {
             few_block(a, head, c + k, VF, v, n_x, type, sum);
-            fetch_some_pieces(f, VF * VF);
+            fetch_some(f, VF * VF);
         }
         if (k < n)
             few_block(a, head, c + k, n - k, v, n_x, type, sum);
@@ -260,7 +260,7 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
 }
 
 V_INLINE void few_typed(const posenc_dot_few_args *a, const size_t n_x, const posenc_dtype type) {
-    fetching f = fetching_pieces_of(a->ahead, a->n_heads * a->n_rows * a->dim);
+    fetching f = fetching_of(a->ahead, a->n_heads * a->n_rows * a->dim);
     for (size_t h = 0; h < a->n_heads; h++)
         for (size_t t = 0; t < a->n_rows; t += POSENC_FEW_ROWS) {
             few_head head = {.x = (const char *)a->x + (ptrdiff_t)(h * n_x) * a->x_stride};

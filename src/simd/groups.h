@@ -187,13 +187,13 @@ V_INLINE void walk_blocks(const posenc_attend_quants_args *a, group *g, add_bloc
         find_block_scales(g, first, n, type);
         for (size_t b = 0; b < n; b++) {
             add_block(a, g, first + b, b, type);
-            fetch_some_pieces(f, g->n);
+            fetch_some(f, g->n);
         }
     }
 }
 
 V_INLINE void walk_typed(const posenc_attend_quants_args *a, add_block_function *add_block, const posenc_dtype type) {
-    fetching f = fetching_pieces_of(a->ahead, a->n * (a->n_rows / GROUP) * (a->dim / POSENC_QUANT_BLOCK));
+    fetching f = fetching_of(a->ahead, a->n * (a->n_rows / GROUP) * (a->dim / POSENC_QUANT_BLOCK));
     for (size_t i = 0; i < a->n && !a->adds; i++)
         memset(a->sums + i * a->sums_stride, 0, a->dim * sizeof(float));
     for (size_t first = 0; first < a->n; first += CHUNK) {

@@ -44,7 +44,7 @@ static void fill_up(const posenc_pack_rows_args *a) {
 }
 
 V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type) {
-    fetching f = fetching_all(a->ahead, a->n_rows * a->dim);
+    fetching f = fetching_of(a->ahead, a->n_rows * a->dim);
     for (size_t t = 0; t < a->n_rows; t += VF) {
         const void *const *rows = a->rows + t;
         float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;

@@ -94,7 +94,7 @@ V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype
     const posenc_packing packing = posenc_packing_of(type);
     const size_t together = blocks_of_vector(packing), bytes = (size_t)posenc_block_bytes(type);
     size_t n_blocks = a.dim / POSENC_QUANT_BLOCK;
-    fetching f = fetching_all(a.ahead, a.n_rows * a.dim);
+    fetching f = fetching_of(a.ahead, a.n_rows * a.dim);
     for (size_t t = 0; t < a.n_rows; t += VF) {
         int8_t *to = a.panels + t / POSENC_PANEL * a.dim * POSENC_PANEL + t % POSENC_PANEL * 4;
         float *scales = a.scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
@@ -235,7 +235,7 @@ V_INLINE void dot_band(const posenc_dot_quants_args *a, size_t i, const size_t n
 #ifndef POSENC_OWN_QUANT_PRODUCTS
 void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
     const posenc_dot_quants_args a = *args; /* a copy: no store changes it */
-    fetching f = fetching_all(a.ahead, a.n_rows * a.dim);
+    fetching f = fetching_of(a.ahead, a.n_rows * a.dim);
     size_t i = 0;
     for (; i + DOT_X <= a.n_x; i += DOT_X)
         dot_band(&a, i, DOT_X, &f);
