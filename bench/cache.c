@@ -134,7 +134,8 @@ static void fill_blocks(unsigned char *rows, size_t bytes, posenc_dtype type) {
     for (size_t i = 0; i < bytes; i++)
         rows[i] = (unsigned char)(i * 2654435761u >> 13);
     for (size_t i = 0; i + size <= bytes; i += size)
-        memcpy(rows + i, &scale, sizeof scale);
+        for (size_t k = 0; k < posenc_header_bytes(type); k += sizeof scale)
+            memcpy(rows + i + k, &scale, sizeof scale);
 }
 
 static void *new_rows(posenc_dtype type, int64_t dim) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention in integers (POSENC_MATH_INT16) over Q8_0 and Q4_0: against plain double of the numbers that the blocks
+/* Attention in integers (POSENC_MATH_INT16) over blocks: against plain double of the numbers that the blocks
  * hold, on random data and at its stated bound; the same bits on every tier, in pages, in parts and query by query. */
 #include "truth_ways.h"
 #include "truth_blocks.h"
@@ -59,14 +59,15 @@ static unsigned char v_memory[MOST_KEYS * KV_HEADS * MOST_DIM * sizeof(float)];
 static float queries[MOST_Q * HEADS * MOST_DIM], out[MOST_Q * HEADS * MOST_DIM];
 static truth_ways call;
 
-/* Every type of values with both of keys, in turns. */
+/* Every type of values with keys of every format, in turns. */
 static posenc_dtype k_type_of(int round) {
     return (posenc_dtype)(POSENC_FLOAT_TYPES + round % (POSENC_TYPES - POSENC_FLOAT_TYPES));
 }
 
 static posenc_dtype v_type_of(int round) {
-    static const posenc_dtype types[] = {POSENC_Q8_0, POSENC_F16, POSENC_Q4_0, POSENC_F32, POSENC_BF16};
-    return types[round / 2 % 5];
+    static const posenc_dtype types[] = {POSENC_Q8_0, POSENC_F16,  POSENC_Q4_0, POSENC_F32,   POSENC_BF16,
+                                         POSENC_Q4_1, POSENC_Q5_0, POSENC_Q5_1, POSENC_IQ4_NL};
+    return types[(round + round / (POSENC_TYPES - POSENC_FLOAT_TYPES)) % 9];
 }
 
 static void open_call(posenc_dtype k_type, posenc_dtype v_type, int64_t dim, int64_t n_q, int64_t n_k) {
@@ -117,10 +118,10 @@ static void check_random(const char *what, int rounds, int64_t n_k, int64_t wind
 
 static void test_random(void **state) {
     (void)state;
-    check_random("attention in integers, the first 128 keys", 30, KEYS_EXACT - MOST_Q, 0, 4e-6);
-    check_random("attention in integers, up to 600 keys", 30, 600, 0, 2e-5);
-    check_random("attention in integers, many keys", 4, MOST_KEYS - MOST_Q, 0, 2e-5);
-    check_random("attention in integers, windows of few keys", 30, 300, 1 + truth_below(100), 8e-5);
+    check_random("attention in integers, the first 128 keys", 54, KEYS_EXACT - MOST_Q, 0, 4e-6);
+    check_random("attention in integers, up to 600 keys", 54, 600, 0, 2e-5);
+    check_random("attention in integers, many keys", 9, MOST_KEYS - MOST_Q, 0, 2e-5);
+    check_random("attention in integers, windows of few keys", 54, 300, 1 + truth_below(100), 8e-5);
 }
 
 /* ---- Outliers ---- */
@@ -171,6 +172,10 @@ static double mean_scale_share(posenc_dtype type) {
         POSENC_TAKES_NO_FLOATS;
     case POSENC_Q8_0: return 1.0 / 8 + 0.01;
     case POSENC_Q4_0: return 1.0 / 127 + 0.001;
+    case POSENC_Q5_0: return 1.0 / 63 + 0.001;
+    case POSENC_Q4_1: return 1.0 / 127 + 0.001;
+    case POSENC_Q5_1: return 1.0 / 63 + 0.001;
+    case POSENC_IQ4_NL: return 1.0 / 8 + 0.01;
     }
     return 0.0;
 }
@@ -198,11 +203,12 @@ static void test_outliers(void **state) {
     static const double factors[] = {300.0, 3000.0, 30000.0};
     double worst = 0.0;
     long long n = 0;
-    for (int round = 0; round < 24; round++) {
-        open_call(POSENC_Q8_0, round % 2 ? POSENC_Q4_0 : POSENC_Q8_0, 64, 2, round < 6 ? 4096 : 1000);
+    for (int round = 0; round < 36; round++) {
+        open_call(POSENC_Q8_0, k_type_of(round + round / 6), 64, 2, round < 6 ? 4096 : 1000);
         if (round % 4 >= 2)
             call.params.mask = posenc_mask_window(64);
-        set_outliers(factors[round % 3], round >= 12);
+        double most = truth_block_header(call.args.v.dtype) > 2 ? 1e4 : 3e4; /* offsets are of half precision */
+        set_outliers(fmin(factors[round % 3], most), round >= 18);
         truth_attend(&call);
         check_mean_scales(&worst, &n);
         truth_ways_close(&call);

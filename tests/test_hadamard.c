@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/formats.h"
+
 /* Entry (i, j) of H_n: -1 where i and j have an odd number of bits in common. */
 static double entry(int64_t i, int64_t j) {
     int odd = 0;
@@ -119,38 +121,62 @@ static void test_inverse_and_products(void **state) {
         }
 }
 
-/* Purpose of the transform: one large channel in Q4_0. */
+/* ---- Purpose of the transform: large channels of blocks ---- */
+
+enum { OUTLIER_DIM = 128, OUTLIER_TOKENS = 256, OUTLIER_SIZE = OUTLIER_TOKENS * OUTLIER_DIM };
+
+/* Root of the mean squared error of a cache of that type. */
+static double loss_of(const posenc_rope *rope, float *x, posenc_dtype type, int64_t hadamard) {
+    static float back[OUTLIER_SIZE];
+    static unsigned char blocks[OUTLIER_SIZE * 2];
+    double sum = 0.0;
+    posenc_rope_tensor v = {.x = posenc_view_dense(x, POSENC_F32, OUTLIER_DIM, 1, OUTLIER_TOKENS, 1),
+                            .y = posenc_view_dense(blocks, type, OUTLIER_DIM, 1, OUTLIER_TOKENS, 1),
+                            .scale = 1.0f,
+                            .hadamard = hadamard};
+    truth_ok(posenc_rope_apply_tensors(rope, &v, 1, NULL, NULL, POSENC_FORWARD, posenc_range_all()));
+    for (int64_t i = 0; i < OUTLIER_SIZE; i++)
+        back[i] = (float)truth_read_block(blocks, i, type);
+    posenc_view read = posenc_view_dense(back, POSENC_F32, OUTLIER_DIM, 1, OUTLIER_TOKENS, 1);
+    if (hadamard > 0)
+        truth_ok(posenc_hadamard(&read, &read, hadamard, posenc_range_all()));
+    for (int i = 0; i < OUTLIER_SIZE; i++)
+        sum += ((double)back[i] - (double)x[i]) * ((double)back[i] - (double)x[i]);
+    return sqrt(sum / OUTLIER_SIZE);
+}
+
+/* Numbers of variance 1, and four channels of 128 that are about 20, each of one sign, as keys of language models
+ * are. */
+static void draw_keys(float *x, int has_outliers) {
+    for (int i = 0; i < OUTLIER_SIZE; i++) {
+        double sum = 0.0;
+        for (int k = 0; k < 12; k++)
+            sum += truth_uniform(-0.5, 0.5);
+        if (has_outliers && i % TRUTH_BLOCK == 5)
+            sum = (i % OUTLIER_DIM < OUTLIER_DIM / 2 ? 20.0 : -20.0) + 2.0 * sum;
+        x[i] = (float)sum;
+    }
+}
+
 static void test_outliers(void **state) {
     (void)state;
-    enum { DIM = 128, TOKENS = 32 };
-    static float x[TOKENS * DIM], back[TOKENS * DIM];
-    static unsigned char blocks[TOKENS * DIM];
-    double errors[2] = {0.0, 0.0};
-    truth_fill(x, TOKENS * DIM);
-    for (int t = 0; t < TOKENS; t++)
-        for (int i = 5; i < DIM; i += TRUTH_BLOCK)
-            x[t * DIM + i] = i % 2 ? 50.0f : -50.0f;
+    static float plain[OUTLIER_SIZE], outliers[OUTLIER_SIZE];
     posenc_rope_params params = POSENC_ROPE_DEFAULTS;
     posenc_rope *rope;
     params.layout = POSENC_ROPE_HALF;
-    params.head_dim = params.n_rot = DIM;
+    params.head_dim = params.n_rot = OUTLIER_DIM;
     truth_ok(posenc_rope_create(&params, &rope));
-    for (int with = 0; with < 2; with++) {
-        posenc_rope_tensor v = {.x = posenc_view_dense(x, POSENC_F32, DIM, 1, TOKENS, 1),
-                                .y = posenc_view_dense(blocks, POSENC_Q4_0, DIM, 1, TOKENS, 1),
-                                .scale = 1.0f,
-                                .hadamard = with ? DIM : 0};
-        truth_ok(posenc_rope_apply_tensors(rope, &v, 1, NULL, NULL, POSENC_FORWARD, posenc_range_all()));
-        for (int64_t i = 0; i < TOKENS * DIM; i++)
-            back[i] = (float)truth_read_block(blocks, i, POSENC_Q4_0);
-        posenc_view read = posenc_view_dense(back, POSENC_F32, DIM, 1, TOKENS, 1);
-        if (with)
-            truth_ok(posenc_hadamard(&read, &read, DIM, posenc_range_all()));
-        for (int i = 0; i < TOKENS * DIM; i++)
-            errors[with] += ((double)back[i] - (double)x[i]) * ((double)back[i] - (double)x[i]);
+    draw_keys(plain, 0);
+    draw_keys(outliers, 1);
+    print_message(
+        "bytes of a block, and root of the mean squared error: normal numbers, outliers, with the transform\n");
+    for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++) {
+        double without = loss_of(rope, outliers, (posenc_dtype)type, 0),
+               with = loss_of(rope, outliers, (posenc_dtype)type, OUTLIER_DIM);
+        print_message("%d: %d, %.4f, %.4f, %.4f\n", type, posenc_block_bytes((posenc_dtype)type),
+                      loss_of(rope, plain, (posenc_dtype)type, 0), without, with);
+        assert_true(with < 0.7 * without);
     }
-    print_message("squared error of Q4_0 with outliers: %g, and %g with the transform\n", errors[0], errors[1]);
-    assert_true(errors[1] < 0.5 * errors[0]);
     posenc_rope_free(rope);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Q8_0 and Q4_0 as outputs of RoPE: the bytes of ggml's reference (truth_blocks.c), for blocks at random and
+/* Blocks as outputs of RoPE: the bytes of ggml's reference (truth_blocks.c), for blocks at random and
  * adversarial ones; and any call that writes them, or transforms heads, is the same call into float32, what the
  * statement makes of that, and nothing else. As inputs: the same call on the numbers that they hold. */
 #include "truth_blocks.h"
@@ -33,20 +33,18 @@ static void convert(const void *x, posenc_dtype x_type, posenc_dtype type, void 
     posenc_rope_free(rope);
 }
 
-/* Checks the header's bound for values that are read. */
+/* Checks the stated bound for values that are read. */
 static void check_error(const float *x, const unsigned char *row, int64_t i, posenc_dtype type) {
-    double largest = 0.0, most = truth_block_most(type), got = truth_read_block(row, i, type);
-    for (int64_t k = i / TRUTH_BLOCK * TRUTH_BLOCK; k < (i / TRUTH_BLOCK + 1) * TRUTH_BLOCK; k++) {
-        if (isnan(x[k]) || isinf(x[k])) {
+    const float *block = x + i / TRUTH_BLOCK * TRUTH_BLOCK;
+    double got = truth_read_block(row, i, type), allowed;
+    for (int64_t k = 0; k < TRUTH_BLOCK; k++)
+        if (isnan(block[k]) || isinf(block[k])) {
             assert_true(isnan(got));
             return;
         }
-        largest = fmax(largest, fabs((double)x[k]));
-    }
-    double scale = largest / most, rounding = fmax(0x1p-11 * scale, 0x1p-25);
-    if (scale < 65504.0)
-        truth_close(got, (double)x[i], (most == 127.0 ? 0.5001 : 1.0001) * scale + most * rounding, "channel %lld",
-                    (long long)i);
+    allowed = truth_block_error(block, type);
+    if (allowed >= 0.0)
+        truth_close(got, (double)x[i], allowed, "channel %lld in type %d", (long long)i, (int)type);
 }
 
 /* The values, narrowed to a type that they may come in, give the bytes of the statement. */
@@ -56,7 +54,7 @@ static void check_values(posenc_dtype x_type, const char *what) {
         truth_store(stored + (size_t)i * truth_size(x_type), values[i], x_type);
         values[i] = truth_load(stored + (size_t)i * truth_size(x_type), x_type);
     }
-    for (int k = 0; k < 2; k++) {
+    for (size_t k = 0; k < sizeof block_types / sizeof block_types[0]; k++) {
         posenc_dtype type = block_types[k];
         size_t bytes = N / TRUTH_BLOCK * truth_block_bytes(type);
         convert(stored, x_type, type, got);
@@ -105,15 +103,16 @@ static void set_steps(float *x, int step, double most) {
 
 static void test_adversarial_blocks(void **state) {
     (void)state;
+    static const double mosts[] = {8.0, 127.0, 16.0, 7.5, 15.5}; /* the last two: half of what offsets rise by */
     static const float special[] = {0.0f,       -0.0f,     INFINITY,  -INFINITY, NAN,      0x1p-149f, -0x1p-149f,
                                     0x1p-126f,  0x1p-122f, 0x1p-121f, 65504.0f,  65520.0f, 8.32e6f,   524160.0f,
                                     -524160.0f, 3.4e38f,   -3.4e38f,  0x1p-24f,  0x1p-18f, -1.0f,     1.0f};
     for (int tier = -1; truth_next_tier(&tier);)
-        for (int round = 0; round < 24; round++) {
+        for (int round = 0; round < 30; round++) {
             for (int64_t b = 0; b < N / TRUTH_BLOCK; b++) {
                 float *x = values + b * TRUTH_BLOCK;
                 if (round % 3 == 0) /* every exponent of the scale */
-                    set_steps(x, (int)(b % 280) - 150, round % 2 ? 127.0 : 8.0);
+                    set_steps(x, (int)(b % 280) - 150, mosts[round % 5]);
                 for (int i = 0; i < TRUTH_BLOCK && round % 3 == 1; i++) /* one size, of any sign */
                     x[i] = truth_below(2) ? special[b % 21] : -special[b % 21];
                 for (int i = 0; i < TRUTH_BLOCK && round % 3 == 2; i++) /* one among nothing, or among anything */
@@ -330,6 +329,10 @@ static unsigned char small_integers(posenc_dtype type) {
         POSENC_TAKES_NO_FLOATS;
     case POSENC_Q8_0: return (unsigned char)truth_below(90);
     case POSENC_Q4_0: return (unsigned char)(0x66 + truth_below(5));
+    case POSENC_Q5_0:
+    case POSENC_Q5_1: return (unsigned char)truth_below(90);
+    case POSENC_Q4_1: return (unsigned char)(truth_below(6) * 17);
+    case POSENC_IQ4_NL: return (unsigned char)(0x66 + truth_below(5));
     }
     return 0;
 }
@@ -338,7 +341,7 @@ static unsigned char small_integers(posenc_dtype type) {
 static void shrink_integers(unsigned char *row, posenc_dtype type, int64_t head_dim) {
     int64_t bytes = (int64_t)truth_block_bytes(type);
     for (int64_t block = 0; block < head_dim / TRUTH_BLOCK; block++)
-        for (int64_t i = 2, is_small = truth_below(2); i < bytes && is_small; i++)
+        for (int64_t i = (int64_t)posenc_header_bytes(type), is_small = truth_below(2); i < bytes && is_small; i++)
             row[block * bytes + i] = small_integers(type);
 }
 

@@ -17,7 +17,7 @@ static const struct {
     {{NULL, POSENC_F32, {DIM, TOKENS, 1, 1}, {4, 32, 128, 128}}, POSENC_ERR_NULL},
     {{arena + 1024, POSENC_F16, {DIM, TOKENS, 1, 1}, {2, 16, 64, 64}}, POSENC_ERR_DTYPE},
     {{arena + 1024, POSENC_BF16, {DIM, TOKENS, 1, 1}, {2, 16, 64, 64}}, POSENC_ERR_DTYPE},
-    {{arena + 1024, (posenc_dtype)7, {DIM, TOKENS, 1, 1}, {4, 32, 128, 128}}, POSENC_ERR_DTYPE},
+    {{arena + 1024, (posenc_dtype)99, {DIM, TOKENS, 1, 1}, {4, 32, 128, 128}}, POSENC_ERR_DTYPE},
     {{arena + 1024, POSENC_F32, {DIM, -1, 1, 1}, {4, 32, 128, 128}}, POSENC_ERR_SHAPE},
     {{arena + 1024, POSENC_F32, {DIM, TOKENS, 2, 1}, {4, 32, 128, 256}}, POSENC_ERR_SHAPE},
     {{arena + 1024, POSENC_F32, {DIM, TOKENS, 1, 2}, {4, 32, 128, 128}}, POSENC_ERR_SHAPE},

@@ -238,7 +238,7 @@ static void refuse_view(int k, int place) {
     }
     v->data = NULL;
     refuse(k, POSENC_ERR_NULL, all, "no data", place);
-    v->dtype = (posenc_dtype)5;
+    v->dtype = (posenc_dtype)99;
     refuse(k, POSENC_ERR_DTYPE, all, "unknown type", place);
     v->dtype = POSENC_Q8_0;
     refuse(k, s->role == 'b' ? POSENC_ERR_SHAPE : POSENC_ERR_DTYPE, all, "blocks", place);

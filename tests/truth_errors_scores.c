@@ -308,7 +308,7 @@ void test_score_rel_bias(void **state) {
     REFUSED(POSENC_ERR_NULL, bias.tensor = &bias);
     bias.dtype = POSENC_Q8_0;
     REFUSED(POSENC_ERR_DTYPE, bias.tensor = &bias);
-    bias.dtype = (posenc_dtype)5;
+    bias.dtype = (posenc_dtype)99;
     REFUSED(POSENC_ERR_DTYPE, bias.tensor = &bias);
     bias.data = out;
     REFUSED(POSENC_ERR_OVERLAP, bias.tensor = &bias);

@@ -16,10 +16,28 @@ static int32_t lane_of_shorts(int low, int high) {
     return (int32_t)((uint32_t)low & 0xffff) | (int32_t)((uint32_t)high << 16);
 }
 
+/* Integers by nibble: in no order. */
+static int8_t integers[16];
+
+static void draw_integers(void) {
+    for (int k = 0; k < 16; k++)
+        integers[k] = (int8_t)test_random();
+}
+
 static int32_t lane_of_nibbles(ints a, int k, int shift) {
     uint32_t lane = 0;
     for (int which = 0; which < 4; which++)
-        lane |= (uint32_t)(uint8_t)((((uint32_t)a.at[k] >> (8 * which + shift)) & 15) - 8) << (8 * which);
+        lane |= (uint32_t)(uint8_t)integers[((uint32_t)a.at[k] >> (8 * which + shift)) & 15] << (8 * which);
+    return (int32_t)lane;
+}
+
+/* 16 added to byte i where bit first + i of the lane of bits is set. */
+static int32_t lane_with_fifth(ints a, ints bits, int k, int first) {
+    uint32_t lane = 0;
+    for (int which = 0; which < 4; which++) {
+        uint32_t byte = ((uint32_t)a.at[k] >> (8 * which)) + ((uint32_t)bits.at[k] >> (first + which) & 1) * 16;
+        lane |= (byte & 255) << (8 * which);
+    }
     return (int32_t)lane;
 }
 
@@ -35,8 +53,12 @@ void test_bits(void **state) {
         void *at = test_guarded_place(&memory, sizeof a, place(p, 1));
         vi_store(at, vi_of(a));
         EXPECT_INTS(vi_load(at), a.at[k]);
-        EXPECT_INTS(vi_low_nibbles(vi_of(a)), lane_of_nibbles(a, k, 0));
-        EXPECT_INTS(vi_high_nibbles(vi_of(a)), lane_of_nibbles(a, k, 4));
+        draw_integers();
+        EXPECT_INTS(vi_low_nibbles(vi_of(a), integers), lane_of_nibbles(a, k, 0));
+        EXPECT_INTS(vi_high_nibbles(vi_of(a), integers), lane_of_nibbles(a, k, 4));
+        ints b = random_ints();
+        for (int first = 0; first < 32; first += 4)
+            EXPECT_INTS(vi_add_fifth(vi_of(a), vi_of(b), (size_t)first), lane_with_fifth(a, b, k, first));
         int32_t most = INT32_MIN;
         for (int k = 0; k < VF; k++)
             most = a.at[k] > most ? a.at[k] : most;
@@ -196,7 +218,7 @@ void test_block_loads(void **state) {
 void test_half_gathers(void **state) {
     (void)state;
     static test_guarded memory;
-    begin("v_gather_f16");
+    begin("v_gather_f16, vi_load_words");
     for (int p = 0; p < N_PLACES; p++) {
         uint16_t *halves = test_guarded_place(&memory, 2 * VF, place(p, 2));
         const void *rows[VF];
@@ -205,6 +227,11 @@ void test_half_gathers(void **state) {
             rows[k] = halves + (k * 5 + p) % VF - 3;
         }
         EXPECT_FLOATS(v_gather_f16(rows, 6), (float)half_value(halves[(k * 5 + p) % VF], half_f16));
+        uint8_t *bytes = test_guarded_place(&memory, VF + 3, place(p, 1));
+        fill_bytes(bytes, VF + 3);
+        for (int k = 0; k < VF; k++)
+            rows[k] = bytes + (k * 5 + p) % VF - 3;
+        EXPECT_INTS(vi_load_words(rows, 3), word_at(bytes + (k * 5 + p) % VF));
     }
 }
 
@@ -215,8 +242,9 @@ void test_nibble_loads(void **state) {
     for (int p = 0; p < N_PLACES; p++) {
         uint8_t *bytes = test_guarded_place(&memory, VF, place(p, 1));
         fill_bytes(bytes, VF);
-        EXPECT_FLOATS(v_load_u4(bytes, 0), (float)((bytes[k] & 15) - 8));
-        EXPECT_FLOATS(v_load_u4(bytes, 1), (float)((bytes[k] >> 4) - 8));
+        draw_integers();
+        EXPECT_FLOATS(v_load_u4(bytes, 0, integers), (float)integers[bytes[k] & 15]);
+        EXPECT_FLOATS(v_load_u4(bytes, 1, integers), (float)integers[bytes[k] >> 4]);
     }
 }
 
@@ -231,37 +259,59 @@ static void expect_products(const char *operation, vq lo, vq hi, int numbers[2 *
     test_count(2 * VF);
 }
 
+/* Bytes of four rows, `at` bytes behind their addresses. */
+static void place_rows(const void *rows[4], const uint8_t *bytes[4], size_t n, size_t at, int p) {
+    static test_guarded memory[4];
+    for (int r = 0; r < 4; r++) {
+        uint8_t *row = test_guarded_place(&memory[r], n, place(p + r, 1));
+        fill_bytes(row, n);
+        rows[r] = row - at;
+        bytes[r] = row;
+    }
+}
+
+/* Nibbles in 16 bytes; with fifth bits in the four bytes before them. */
+static void expect_nibbles(size_t at, int has_fifth, int p) {
+    const void *rows[4];
+    const uint8_t *bytes[4];
+    int numbers[2 * VF][4];
+    vq lo, hi;
+    size_t before = has_fifth ? 4 : 0;
+    draw_integers();
+    for (int i = 0; i < 16 && has_fifth; i++)
+        integers[i] %= 64;
+    place_rows(rows, bytes, 16 + before, at, p);
+    for (size_t first = 0; first < 32; first += 2 * VF) {
+        for (size_t k = 0; k < 2 * VF; k++)
+            for (int r = 0; r < 4; r++) {
+                size_t c = first + k;
+                numbers[k][r] = integers[(bytes[r][before + c % 16] >> (c < 16 ? 0 : 4)) & 15];
+                numbers[k][r] += has_fifth && bytes[r][c / 8] >> c % 8 & 1 ? 16 : 0;
+            }
+        if (has_fifth)
+            vq_row_fives(rows, at, first, integers, &lo, &hi);
+        else
+            vq_row_nibbles(rows, at, first, integers, &lo, &hi);
+        expect_products(has_fifth ? "vq_row_fives" : "vq_row_nibbles", lo, hi, numbers);
+    }
+}
+
 void test_rows_of_bytes(void **state) {
     (void)state;
-    static test_guarded memory[4];
-    begin("vq_rows, vq_row_nibbles, v_unpair");
+    begin("vq_rows, vq_row_nibbles, vq_row_fives, v_unpair");
     for (int p = 0; p < N_PLACES; p++)
         for (size_t at = 0; at < 5; at += 3) {
             const void *rows[4];
             const uint8_t *bytes[4];
             int numbers[2 * VF][4];
             vq lo, hi;
-            for (int r = 0; r < 4; r++) {
-                uint8_t *row = test_guarded_place(&memory[r], 2 * VF, place(p + r, 1));
-                fill_bytes(row, 2 * VF);
-                rows[r] = row - at;
-                for (int k = 0; k < 2 * VF; k++)
-                    numbers[k][r] = (int8_t)row[k];
-            }
+            place_rows(rows, bytes, 2 * VF, at, p);
+            for (int k = 0; k < 2 * VF; k++)
+                for (int r = 0; r < 4; r++)
+                    numbers[k][r] = (int8_t)bytes[r][k];
             vq_rows(rows, at, &lo, &hi);
             expect_products("vq_rows", lo, hi, numbers);
-            for (int r = 0; r < 4; r++) {
-                uint8_t *row = test_guarded_place(&memory[r], 16, place(p + r, 1));
-                fill_bytes(row, 16);
-                rows[r] = row - at;
-                bytes[r] = row;
-            }
-            for (size_t first = 0; first < 32; first += 2 * VF) {
-                for (size_t k = 0; k < 2 * VF; k++)
-                    for (int r = 0; r < 4; r++)
-                        numbers[k][r] = ((bytes[r][(first + k) % 16] >> (first + k < 16 ? 0 : 4)) & 15) - 8;
-                vq_row_nibbles(rows, at, first, &lo, &hi);
-                expect_products("vq_row_nibbles", lo, hi, numbers);
-            }
+            expect_nibbles(at, 0, p);
+            expect_nibbles(at, 1, p);
         }
 }

@@ -29,7 +29,7 @@ POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_d
 /** Arithmetic, with its error of max |v|. BF16X2, BF16X3: infinite numbers may make NaN. */
 typedef enum posenc_attention_math {
     POSENC_MATH_F32 = 0, /**< 4e-6: float32 */
-    POSENC_MATH_INT16,   /**< 2e-5: integers for Q8_0 and Q4_0 from key 128 on; else as F32 */
+    POSENC_MATH_INT16,   /**< 2e-5: integers for blocks from key 128 on; else as F32 */
     POSENC_MATH_BF16,    /**< 5e-4: rounds all to bf16; for prompts, with AMX */
     POSENC_MATH_BF16X2,  /**< 2e-5 for tensors of bf16: weights of 16 bits */
     POSENC_MATH_BF16X3   /**< 4e-6 for any type; slow without AMX */
@@ -100,8 +100,8 @@ static inline posenc_attention_args posenc_attention_args_of(const posenc_score_
 /** Computes attention with the logits of softmax.h.
  *
  *     q     [head_dim, n_heads, n_q, n_batch]      any type
- *     k     [head_dim, n_kv_heads, n_k, n_batch]   also Q8_0 or Q4_0
- *     v     [v_dim, n_kv_heads, n_k, n_batch]      also Q8_0 or Q4_0; may be a view into k
+ *     k     [head_dim, n_kv_heads, n_k, n_batch]   also blocks
+ *     v     [v_dim, n_kv_heads, n_k, n_batch]      also blocks; may be a view into k
  *     out   [v_dim, n_heads, n_q, n_batch]         any type, apart
  *
  * n_kv_heads divides n_heads; query head h uses KV head h / (n_heads / n_kv_heads). head_dim, v_dim:

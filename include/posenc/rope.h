@@ -135,10 +135,10 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
 
 /** Rotates x into y.
  *
- *     x           heads, any type, Q8_0 or Q4_0
+ *     x           heads, any type or blocks
  *     at          positions (B.26, B.28); all are checked. Example:
  *                 {positions, POSENC_COORD_I64, 0, n_tokens} for position_ids [n_batch][n_tokens]
- *     y           heads, any type, Q8_0 or Q4_0; the view of x, or apart (other channels are copied)
+ *     y           heads, any type or blocks; the view of x, or apart (other channels are copied)
  *
  * Quantised y has the bytes of ggml's quantize_row_*_ref; a block with a value that is not finite reads as NaN.
  * Quantised heads: head_dim a multiple of 32 up to POSENC_MAX_HEAD_DIM, n_rot <= 256. POSENC_SHIFT in place shifts a
@@ -227,7 +227,7 @@ POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, cons
                                                    const posenc_rope_table *table, posenc_direction direction,
                                                    posenc_range rows);
 
-/** Dequantises heads. x: Q8_0 or Q4_0 (POSENC_ERR_DTYPE). y: f32, f16 or bf16, apart. posenc_rope_apply with n_rot 0
+/** Dequantises heads. x: blocks (POSENC_ERR_DTYPE). y: f32, f16 or bf16, apart. posenc_rope_apply with n_rot 0
  * quantises. */
 POSENC_API posenc_status posenc_dequantise(const posenc_view *x, const posenc_view *y, posenc_range rows);
 

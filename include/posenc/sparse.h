@@ -33,7 +33,7 @@ typedef struct posenc_key_bounds {
  */
 typedef struct posenc_index_args {
     posenc_view q;       /**< [dim, n_heads, n_q, n_batch], any type */
-    posenc_view k;       /**< [dim, 1, n_k, n_batch], shared by the heads; also Q8_0 or Q4_0 */
+    posenc_view k;       /**< [dim, 1, n_k, n_batch], shared by the heads; also blocks */
     posenc_view weights; /**< f32 [1, n_heads, n_q, n_batch] */
     posenc_view scores;  /**< output, f32 [n_k, n_q, 1, n_batch], only for keys within bounds; overlaps nothing */
     posenc_key_bounds bounds;

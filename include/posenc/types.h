@@ -70,8 +70,18 @@ POSENC_API const char *posenc_status_string(posenc_status status);
 POSENC_API const char *posenc_last_error(void);
 
 /** Storage type; "any type" is F32, F16 or BF16. Arithmetic is float32; results are rounded once, to nearest even.
- * Q8_0 and Q4_0 are ggml's blocks of 32 channels: ne[0] counts channels, nb[0] is the bytes of a block. */
-typedef enum posenc_dtype { POSENC_F32 = 0, POSENC_F16, POSENC_BF16, POSENC_Q8_0, POSENC_Q4_0 } posenc_dtype;
+ * Q8_0 and behind are blocks of 32 channels, as in ggml: ne[0] counts channels, nb[0] is the bytes of a block. */
+typedef enum posenc_dtype {
+    POSENC_F32 = 0,
+    POSENC_F16,
+    POSENC_BF16,
+    POSENC_Q8_0,
+    POSENC_Q4_0,
+    POSENC_Q5_0,
+    POSENC_Q4_1,
+    POSENC_Q5_1,
+    POSENC_IQ4_NL
+} posenc_dtype;
 
 #define POSENC_QUANT_BLOCK 32
 #define POSENC_Q8_BYTES 34

@@ -124,6 +124,10 @@ static inline enum ggml_type ggml_type_of(posenc_dtype type) {
     case POSENC_BF16: return GGML_TYPE_BF16;
     case POSENC_Q8_0: return GGML_TYPE_Q8_0;
     case POSENC_Q4_0: return GGML_TYPE_Q4_0;
+    case POSENC_Q5_0: return GGML_TYPE_Q5_0;
+    case POSENC_Q4_1: return GGML_TYPE_Q4_1;
+    case POSENC_Q5_1: return GGML_TYPE_Q5_1;
+    case POSENC_IQ4_NL: return GGML_TYPE_IQ4_NL;
     }
     return GGML_TYPE_F32;
 }

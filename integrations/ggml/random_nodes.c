@@ -126,8 +126,9 @@ static struct ggml_tensor *diag_mask_inf(struct ggml_context *ctx) {
 }
 
 static struct ggml_tensor *flash_attn(struct ggml_context *ctx) {
-    static const enum ggml_type types[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
-                                           GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q4_1};
+    static const enum ggml_type types[] = {GGML_TYPE_F32,    GGML_TYPE_F16,  GGML_TYPE_BF16, GGML_TYPE_Q8_0,
+                                           GGML_TYPE_Q4_0,   GGML_TYPE_Q4_1, GGML_TYPE_Q5_0, GGML_TYPE_Q5_1,
+                                           GGML_TYPE_IQ4_NL, GGML_TYPE_Q8_1};
     enum ggml_type k_type = ANY_OF(types), v_type = ANY_OF(types);
     int dim = one_in(20) ? 1056 : 32 * (1 + below(3)), v_dim = 32 * (1 + below(3)),
         n_keys = one_in(8) ? 600 : 1 + below(70);

@@ -11,6 +11,7 @@ Array = Any
 Numbers = Sequence[float] | Array
 Result = Any  # an array of the kind of the input: NumPy's, or torch's
 Direction = Literal['forward', 'inverse', 'backward', 'shift']
+Blocks = Literal['q8_0', 'q4_0', 'q5_0', 'q4_1', 'q5_1', 'iq4_nl']  # formats of quantised heads, bytes in arrays
 
 __version__: str
 
@@ -53,8 +54,8 @@ class ScoreArguments(PlaceArguments, total=False):
 class AttentionArguments(ScoreArguments, total=False):
     heads_first: bool
     math: Literal['f32', 'int16', 'bf16', 'bf16x2', 'bf16x3']
-    k_type: Literal['q8_0', 'q4_0']
-    v_type: Literal['q8_0', 'q4_0']
+    k_type: Blocks
+    v_type: Blocks
     pages: Array
     lists: Numbers
     block_mask: Any
@@ -240,7 +241,7 @@ class Rope:
     def __init__(self, head_dim: int, **options: Unpack[RopeArguments]) -> None: ...
     def __call__(
             self, x: Array, positions: int | Numbers, *, out: Array | None = None, inplace: bool = False,
-            direction: Direction = 'forward', dtype: str | None = None, x_type: Literal['q8_0', 'q4_0'] | None = None,
+            direction: Direction = 'forward', dtype: str | None = None, x_type: Blocks | None = None,
             heads_first: bool = False, threads: int = 1) -> Result: ...
     def apply_table(
             self, x: Array, cos: Array, sin: Array, *, out: Array | None = None, inplace: bool = False,
@@ -305,7 +306,7 @@ def decomposed_add(scores: Array, by_row: Array, by_column: Array, *, threads: i
 def decomposed_rows(table: Array, n_q: int, n_k: int) -> Result: ...
 
 def dequantise(
-        blocks: Array, type: Literal['q8_0', 'q4_0'], *, dtype: str = 'float32', out: Array | None = None,
+        blocks: Array, type: Blocks, *, dtype: str = 'float32', out: Array | None = None,
         threads: int = 1) -> Result: ...
 
 def fill_normal(

@@ -300,7 +300,7 @@ void bind_attention(py::module_ &module) {
 
 q: (n_batch, n_q, n_heads, head_dim); k: (n_batch, n_k, n_kv_heads, head_dim); v: (n_batch, n_k, n_kv_heads, v_dim);
 n_batch may be missing, n_kv_heads divides n_heads; float32, float16 or bfloat16.
-k_type, v_type: 'q8_0' or 'q4_0' where k or v are bytes of blocks. math: 'f32', 'int16', 'bf16', 'bf16x2' or
+k_type, v_type: format ('q8_0', 'q5_1' ...) where k or v are bytes of blocks. math: 'f32', 'int16', 'bf16', 'bf16x2' or
 'bf16x3'.
 heads_first: all of them, and the result, are (n_batch, n_heads, n_tokens, dim), as in torch.
 scale: 1 / sqrt(head_dim) unless given. Mask, bias, positions, sequences, cap and sinks are those of softmax.

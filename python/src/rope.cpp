@@ -222,8 +222,9 @@ but that of the last axis. positions: int32, int64, float32 or float64, (n_token
 several axes (n_axes, n_tokens) or (n_axes, n_batch, n_tokens), not copied where tokens lie side by side; an int p
 stands for p, p + 1, ... Integers have to be in the range of int32, real numbers within 2^31.
 direction: 'forward', 'inverse', 'backward' (gradient) or 'shift' (moves rotated keys).
-dtype: type of the result, also 'q8_0' and 'q4_0', whose blocks are bytes. inplace: x is written to, and returned.
-x_type: 'q8_0' or 'q4_0' where x is bytes of blocks; then that is dtype's default too.
+dtype: type of the result, also a format of bytes: 'q8_0', 'q4_0', 'q5_0', 'q4_1', 'q5_1', 'iq4_nl'.
+inplace: x is written to, and returned.
+x_type: the format where x is bytes of blocks; then that is dtype's default too.
 heads_first: x and the result are (n_heads, n_tokens, head_dim) or (n_batch, n_heads, n_tokens, head_dim), as in
 torch.)")
         .def("apply_table", &Rope::apply_table, "x"_a, "cos"_a, "sin"_a, py::kw_only(), "out"_a = py::none(),

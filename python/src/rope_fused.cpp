@@ -151,10 +151,10 @@ void bind_rope_fused(py::class_<Rope> &rope) {
     rope.def("apply_tensors", &apply_tensors, "tensors"_a, "positions"_a, py::kw_only(), "direction"_a = "forward",
              "threads"_a = 1, R"(Rotates several tensors of the same tokens in one pass; returns their outputs.
 
-tensors: dicts with x (n_tokens, n_heads, head_dim); y, where it goes (default: x itself), of y_type 'q8_0' or 'q4_0'
-if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), norm (True: one without weight),
-rows (row of y for each token, scatter into a cache), hadamard (0). Two tokens that name one row of a cache need
-threads=1.
+tensors: dicts with x (n_tokens, n_heads, head_dim); y, where it goes (default: x itself), of y_type 'q8_0' or
+another format if it holds blocks; rotates (True), scale (1.0), weight and eps (RMS norm before), norm (True: one
+without weight), rows (row of y for each token, scatter into a cache), hadamard (0). Two tokens that name one row of a
+cache need threads=1.
 positions: as for a rotation, of one sequence: (n_tokens,), with several axes (n_axes, n_tokens).)");
 }
 
@@ -167,8 +167,8 @@ x: (n_tokens, n_heads, head_dim), or with n_batch in front. n: a power of two up
     module.def("dequantise", &dequantise, "blocks"_a, "type"_a, py::kw_only(), "dtype"_a = "float32",
                "out"_a = py::none(), "threads"_a = 1, R"(The numbers that quantised heads hold.
 
-blocks: bytes (n_tokens, n_heads, n_bytes), or with n_batch in front, of type 'q8_0' or 'q4_0', as a Rope with that
-dtype writes them. The result has head_dim channels in place of the bytes.)");
+blocks: bytes (n_tokens, n_heads, n_bytes), or with n_batch in front, of a format such as 'q8_0', as a Rope with
+that dtype writes them. The result has head_dim channels in place of the bytes.)");
 }
 
 } // namespace binding

@@ -99,12 +99,12 @@ struct posenc_attention_unit {
     size_t n_keys;
     posenc_rows_ahead after[2]; /* prefetched with the last values: the unit's rows of out, the next unit's of q */
     /* Scratch for each pair: */
-    posenc_softmax_row_args *rows; /* softmax's arguments for all keys */
-    float *queries;                /* float32 or bf16, posenc_query_floats(head_dim) apart */
-    int16_t *query_numbers;        /* integers, head_dim apart, with a scale for each block */
-    float *query_scales;
-    float *scores; /* scores of a key block, then their exponentials; POSENC_KEY_BLOCK apart */
-    float *side;   /* weighted sums of a key block until its last run, posenc_sums_floats(v_dim) apart */
+    posenc_softmax_row_args *rows;    /* softmax's arguments for all keys */
+    float *queries;                   /* float32 or bf16, posenc_query_floats(head_dim) apart */
+    int16_t *query_numbers;           /* integers, head_dim apart, with a scale for each block */
+    float *query_scales, *query_sums; /* sums: of a block's integers, times its scale */
+    float *scores;                    /* scores of a key block, then their exponentials; POSENC_KEY_BLOCK apart */
+    float *side; /* weighted sums of a key block until its last run, posenc_sums_floats(v_dim) apart */
     /* Scratch for a key block: addresses of the first head's keys, of some keys behind the block, and of its values. */
     const void **key_rows, **value_rows;
     /* Scratch for POSENC_KEYS_PACKED keys of one head: */

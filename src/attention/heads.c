@@ -15,6 +15,7 @@ static posenc_attention_unit head_of(const posenc_attention_unit *u, int64_t hea
     one.queries += pair * (int64_t)posenc_query_floats(dim);
     one.query_numbers += pair * dim;
     one.query_scales += pair * (dim / POSENC_QUANT_BLOCK);
+    one.query_sums += pair * (dim / POSENC_QUANT_BLOCK);
     one.scores += pair * POSENC_KEY_BLOCK;
     one.side += pair * (int64_t)posenc_sums_floats(args->v.ne[0]);
     return one;

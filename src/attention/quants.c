@@ -52,13 +52,23 @@ static float quantise_block(const float *x, int16_t *numbers) {
     return largest / (float)POSENC_QUANT_MAX;
 }
 
+/* Exact: at most 32 * POSENC_QUANT_MAX in size, which float32 has. */
+static float sum_block(const int16_t *numbers) {
+    int32_t sum = 0;
+    for (int c = 0; c < BLOCK; c++)
+        sum += numbers[c];
+    return (float)sum;
+}
+
 void posenc_attention_quantise_queries(const posenc_attention_unit *u) {
     int64_t dim = u->call->args->k.ne[0], n_blocks = dim / BLOCK;
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++)
-        for (int64_t b = 0; b < n_blocks; b++)
-            u->query_scales[pair * n_blocks + b] =
-                quantise_block(u->queries + pair * (int64_t)posenc_query_floats(dim) + b * BLOCK,
-                               u->query_numbers + pair * dim + b * BLOCK);
+        for (int64_t b = 0; b < n_blocks; b++) {
+            int16_t *numbers = u->query_numbers + pair * dim + b * BLOCK;
+            float scale = quantise_block(u->queries + pair * (int64_t)posenc_query_floats(dim) + b * BLOCK, numbers);
+            u->query_scales[pair * n_blocks + b] = scale;
+            u->query_sums[pair * n_blocks + b] = sum_block(numbers) * scale;
+        }
 }
 
 /* ---- Keys and values ---- */
@@ -82,16 +92,19 @@ static void multiply_head(const posenc_attention_unit *u, const posenc_attention
         .dim = dim,
         .n_rows = (size_t)n_padded,
     };
+    pack.offsets = pack.scales + POSENC_KEYS_PACKED * dim / BLOCK;
     /* Packing prefetches the first list of rows, the products the second. */
     pack.ahead[0] = keys->ahead[0];
     u->call->kernels->pack_quants(&pack);
     posenc_dot_quants_args dot = {
         .x = u->query_numbers,
         .x_scales = u->query_scales,
+        .x_sums = u->query_sums,
         .x_stride = dim,
         .scales_stride = dim / BLOCK,
         .panels = pack.panels,
         .scales = pack.scales,
+        .offsets = posenc_has_offset(k->dtype) ? pack.offsets : NULL,
         .y = u->scores + at,
         .y_stride = POSENC_KEY_BLOCK,
         .dim = dim,

@@ -130,6 +130,7 @@ static void place_parts(posenc_attention_unit *u, float *base) {
     u->rotated = base + at.rotated;
     u->query_numbers = (int16_t *)(void *)u->rotated;
     u->query_scales = (float *)(void *)(u->query_numbers + UNIT_PAIRS * head_dim);
+    u->query_sums = u->query_scales + UNIT_PAIRS * head_dim / POSENC_QUANT_BLOCK;
 }
 
 /* ---- First contents of the scratch ---- */

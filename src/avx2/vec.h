@@ -314,11 +314,26 @@ V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
     return _mm256_cvtph_ps(_mm_unpacklo_epi64(low, high));
 #undef HALF
 }
-V_INLINE vi v_nibbles_(__m256i a) {
-    return _mm256_sub_epi8(_mm256_and_si256(a, _mm256_set1_epi8(15)), _mm256_set1_epi8(8));
+V_INLINE vi vi_load_words(const void *const *p, size_t at) {
+    int32_t words[8];
+    for (int k = 0; k < 8; k++)
+        memcpy(&words[k], (const char *)p[k] + at, sizeof words[k]);
+    return _mm256_setr_epi32(words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7]);
 }
-V_INLINE vi vi_low_nibbles(vi a) { return v_nibbles_(a); }
-V_INLINE vi vi_high_nibbles(vi a) { return v_nibbles_(_mm256_srli_epi16(a, 4)); }
+V_INLINE __m128i v_16_bytes_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+V_INLINE vi v_nibbles_(__m256i a, const int8_t *integers) {
+    __m256i table = _mm256_broadcastsi128_si256(v_16_bytes_(integers));
+    return _mm256_shuffle_epi8(table, _mm256_and_si256(a, _mm256_set1_epi8(15)));
+}
+V_INLINE vi vi_low_nibbles(vi a, const int8_t *integers) { return v_nibbles_(a, integers); }
+V_INLINE vi vi_high_nibbles(vi a, const int8_t *integers) { return v_nibbles_(_mm256_srli_epi16(a, 4), integers); }
+V_INLINE vi vi_add_fifth(vi a, vi bits, size_t first) {
+    const __m256i lane = _mm256_broadcastsi128_si256(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
+    const __m256i mask = _mm256_set1_epi32(first % 8 == 0 ? 0x08040201 : (int)0x80402010);
+    __m256i bytes = _mm256_shuffle_epi8(bits, _mm256_add_epi8(lane, _mm256_set1_epi8((char)(first / 8))));
+    __m256i is_set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, mask), mask);
+    return _mm256_add_epi8(a, _mm256_and_si256(is_set, _mm256_set1_epi8(16)));
+}
 /* Four numbers a lane, as two pairs of 16 bits. */
 typedef struct vq {
     vi first, second;
@@ -343,22 +358,35 @@ V_INLINE void v_pair_(__m128i a, __m128i b, vi *lo, vi *hi) {
     *lo = _mm256_unpacklo_epi16(x, y);
     *hi = _mm256_unpackhi_epi16(x, y);
 }
-V_INLINE __m128i v_16_bytes_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
 V_INLINE void vq_rows(const void *const *p, size_t at, vq *lo, vq *hi) {
 #define ROW(k) v_16_bytes_((const char *)p[k] + at)
     v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
     v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
 #undef ROW
 }
-V_INLINE __m128i v_16_nibbles_(__m128i a) {
-    return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
+V_INLINE __m128i v_16_nibbles_(__m128i a, const int8_t *integers) {
+    return _mm_shuffle_epi8(v_16_bytes_(integers), _mm_and_si128(a, _mm_set1_epi8(15)));
 }
-V_INLINE __m128i v_nibbles_at_(const void *p, size_t first) {
+V_INLINE __m128i v_nibbles_at_(const void *p, size_t first, const int8_t *integers) {
     __m128i a = v_16_bytes_(p);
-    return v_16_nibbles_(first > 0 ? _mm_srli_epi16(a, 4) : a);
+    return v_16_nibbles_(first > 0 ? _mm_srli_epi16(a, 4) : a, integers);
 }
-V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, vq *lo, vq *hi) {
-#define ROW(k) v_nibbles_at_((const char *)p[k] + at, first)
+V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, const int8_t *integers, vq *lo, vq *hi) {
+#define ROW(k) v_nibbles_at_((const char *)p[k] + at, first, integers)
+    v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
+    v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
+#undef ROW
+}
+V_INLINE __m128i v_fives_at_(const char *p, size_t first, const int8_t *integers) {
+    const __m128i mask = _mm_set1_epi64x((long long)0x8040201008040201);
+    int16_t bits;
+    memcpy(&bits, p + first / 8, sizeof bits);
+    __m128i bytes = _mm_shuffle_epi8(_mm_set1_epi16(bits), _mm_set_epi64x(0x0101010101010101, 0));
+    __m128i is_set = _mm_cmpeq_epi8(_mm_and_si128(bytes, mask), mask);
+    return _mm_add_epi8(v_nibbles_at_(p + 4, first, integers), _mm_and_si128(is_set, _mm_set1_epi8(16)));
+}
+V_INLINE void vq_row_fives(const void *const *p, size_t at, size_t first, const int8_t *integers, vq *lo, vq *hi) {
+#define ROW(k) v_fives_at_((const char *)p[k] + at, first, integers)
     v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
     v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
 #undef ROW
@@ -367,9 +395,9 @@ V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
     *first = _mm256_permute2f128_ps(lo, hi, 0x20);
     *second = _mm256_permute2f128_ps(lo, hi, 0x31);
 }
-V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
+V_INLINE vf v_load_u4(const uint8_t *p, int is_high, const int8_t *integers) {
     __m128i a = _mm_loadl_epi64((const __m128i *)(const void *)p);
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v_16_nibbles_(is_high ? _mm_srli_epi16(a, 4) : a)));
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v_16_nibbles_(is_high ? _mm_srli_epi16(a, 4) : a, integers)));
 }
 V_INLINE int32_t vi_max_lanes(vi a) {
     __m128i m = _mm_max_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));

@@ -93,10 +93,16 @@ V_INLINE void split_block(const int16_t *x, size_t x_stride, size_t b, uint32_t 
     }
 }
 
+/* y with the offsets of c's columns added, where there are any. */
+V_INLINE vf add_offsets(const posenc_dot_quants_args *a, vf y, size_t x_block, size_t c) {
+    return a->offsets != NULL ? v_fma(v_set1(a->x_sums[x_block]), v_load(a->offsets + c), y) : y;
+}
+
 /* Adds block b of rows i .. i + 15, which are loaded, to the sums with the panel of rows from t on. */
 V_INLINE void dot_panel(const posenc_dot_quants_args *a, size_t i, size_t b, size_t t) {
     const size_t n_blocks = a->dim / BLOCK, x_step = a->scales_stride, y_step = a->y_stride;
-    const float *scales = a->scales + t * n_blocks + b * POSENC_PANEL, *x_scale = a->x_scales + i * x_step + b;
+    const size_t block = t * n_blocks + b * POSENC_PANEL;
+    const float *scales = a->scales + block, *x_scale = a->x_scales + i * x_step + b;
     float *y = a->y + i * y_step + t;
     digit_sums exact;
     load_columns(a->panels + t * a->dim + b * BLOCK * POSENC_PANEL);
@@ -104,7 +110,8 @@ V_INLINE void dot_panel(const posenc_dot_quants_args *a, size_t i, size_t b, siz
     for (size_t r = 0; r < SIDE; r++, x_scale += x_step, y += y_step)
         for (size_t c = 0; c < COLUMNS; c += VF) {
             vf scale = v_mul(v_set1(*x_scale), v_load(scales + c)), sum = b == 0 ? v_set1(0.0f) : v_load(y + c);
-            v_store(y + c, v_fma(exact_sums(&exact, r, c), scale, sum));
+            sum = v_fma(exact_sums(&exact, r, c), scale, sum);
+            v_store(y + c, add_offsets(a, sum, (i + r) * x_step + b, block + c));
         }
 }
 
@@ -128,6 +135,7 @@ static void dot_rest(const posenc_dot_quants_args *a, size_t n_x, size_t n_rows)
     right.ahead[0].n = right.ahead[1].n = below.ahead[0].n = below.ahead[1].n = 0;
     right.panels += n_rows * a->dim;
     right.scales += n_rows * (a->dim / BLOCK);
+    right.offsets += a->offsets != NULL ? n_rows * (a->dim / BLOCK) : 0;
     right.y += n_rows;
     right.n_rows -= n_rows;
     right.n_x = n_x;
@@ -135,6 +143,7 @@ static void dot_rest(const posenc_dot_quants_args *a, size_t n_x, size_t n_rows)
         OF_QUANTS(dot_quants)(&right);
     below.x += n_x * a->x_stride;
     below.x_scales += n_x * a->scales_stride;
+    below.x_sums += a->offsets != NULL ? n_x * a->scales_stride : 0;
     below.y += n_x * a->y_stride;
     below.n_x -= n_x;
     if (below.n_x > 0)
@@ -158,31 +167,67 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *args) {
 
 /* ---- Weighted sums ---- */
 
-/* The numbers of a row's block. */
-V_INLINE void take_numbers(const void *row, size_t b, int8_t numbers[BLOCK], const posenc_dtype type) {
-    const char *from = (const char *)row + numbers_at(b, type);
-    switch (type) {
-        POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0: memcpy(numbers, from, BLOCK); break;
-    case POSENC_Q4_0:
-        for (size_t c = 0; c < BLOCK / 2; c++) {
-            uint8_t both = (uint8_t)from[c];
-            numbers[c] = (int8_t)((both & 15) - 8);
-            numbers[c + BLOCK / 2] = (int8_t)((both >> 4) - 8);
-        }
-        break;
+/* The numbers of a block of four rows. */
+typedef struct four_blocks {
+    _Alignas(64) int8_t low[4][BLOCK / 2]; /* channels of the first half */
+    int8_t high[4][BLOCK / 2];
+} four_blocks;
+
+/* Numbers out of nibbles. bits: fifth bits of the rows, 0 for a format of nibbles. */
+V_INLINE void unpack_nibbles(int8_t nibbles[4][BLOCK / 2], const uint32_t bits[4], four_blocks *to,
+                             const posenc_dtype type) {
+    _Alignas(64) uint32_t low[BLOCK / 2], high[BLOCK / 2]; /* bits of four channels a lane */
+    for (size_t k = 0; k < BLOCK / 2; k++) {
+        low[k] = bits[k / 4] >> k % 4 * 4;
+        high[k] = low[k] >> BLOCK / 2;
     }
+    for (size_t k = 0; k < BLOCK / 2; k += VF) {
+        vi both = vi_load(nibbles[0] + k * 4);
+        vi first = vi_low_nibbles(both, posenc_integers_of(type));
+        vi second = vi_high_nibbles(both, posenc_integers_of(type));
+        if (posenc_packing_of(type) == POSENC_IN_FIVE_BITS) {
+            first = vi_add_fifth(first, vi_load(low + k), 0);
+            second = vi_add_fifth(second, vi_load(high + k), 0);
+        }
+        vi_store(to->low[0] + k * 4, first);
+        vi_store(to->high[0] + k * 4, second);
+    }
+}
+
+V_INLINE void take_numbers(const void *const rows[4], size_t b, four_blocks *to, const posenc_dtype type) {
+    _Alignas(64) int8_t nibbles[4][BLOCK / 2];
+    uint32_t bits[4] = {0};
+    for (size_t k = 0; k < 4; k++) {
+        const char *from = (const char *)rows[k] + numbers_at(b, type);
+        switch (posenc_packing_of(type)) {
+        case POSENC_IN_BYTES:
+            memcpy(to->low[k], from, BLOCK / 2);
+            memcpy(to->high[k], from + BLOCK / 2, BLOCK / 2);
+            break;
+        case POSENC_IN_NIBBLES: memcpy(nibbles[k], from, BLOCK / 2); break;
+        case POSENC_IN_FIVE_BITS:
+            memcpy(&bits[k], from, sizeof bits[k]);
+            memcpy(nibbles[k], from + sizeof bits[k], BLOCK / 2);
+            break;
+        }
+    }
+    if (posenc_packing_of(type) != POSENC_IN_BYTES)
+        unpack_nibbles(nibbles, bits, to, type);
+}
+
+V_INLINE void join_rows(int8_t numbers[4][BLOCK / 2], uint32_t words[BLOCK / 2]) {
+    for (size_t c = 0; c < BLOCK / 2; c++)
+        words[c] = (uint32_t)(uint8_t)numbers[0][c] | (uint32_t)(uint8_t)numbers[1][c] << 8 |
+                   (uint32_t)(uint8_t)numbers[2][c] << 16 | (uint32_t)(uint8_t)numbers[3][c] << 24;
 }
 
 /* The numbers of the group's block as columns: a word is those of four rows in a channel. */
 V_INLINE void pack_numbers(const group *g, size_t b, uint32_t words[ROW_QUADS][BLOCK], const posenc_dtype type) {
     for (size_t q = 0; q < ROW_QUADS; q++) {
-        int8_t numbers[4][BLOCK];
-        for (size_t k = 0; k < 4; k++)
-            take_numbers(g->rows[4 * q + k], b, numbers[k], type);
-        for (size_t c = 0; c < BLOCK; c++)
-            words[q][c] = (uint32_t)(uint8_t)numbers[0][c] | (uint32_t)(uint8_t)numbers[1][c] << 8 |
-                          (uint32_t)(uint8_t)numbers[2][c] << 16 | (uint32_t)(uint8_t)numbers[3][c] << 24;
+        four_blocks numbers;
+        take_numbers(g->rows + 4 * q, b, &numbers, type);
+        join_rows(numbers.low, words[q]);
+        join_rows(numbers.high, words[q] + BLOCK / 2);
     }
 }
 
@@ -196,13 +241,15 @@ V_INLINE void split_shares(const vi shares[SHARE_VECTORS], int8_t low[GROUP], in
 }
 
 /* Block b in sums i .. i + 15 of the group. */
-V_INLINE void add_band(const posenc_attend_quants_args *a, const group *g, size_t i, size_t b, size_t at) {
+V_INLINE void add_band(const posenc_attend_quants_args *a, const group *g, size_t i, size_t b, size_t at,
+                       const posenc_dtype type) {
     int8_t digits[2][SIDE][GROUP];
-    float factors[SIDE];
+    float factors[SIDE], offsets[SIDE];
     digit_sums exact;
     for (size_t r = 0; r < SIDE; r++) {
         vi shares[SHARE_VECTORS];
         factors[r] = find_shares(a, g, i + r, at, shares);
+        offsets[r] = posenc_has_offset(type) ? find_offset(g, i + r, at) : 0.0f;
         split_shares(shares, digits[0][r], digits[1][r]);
     }
     load_rows(digits, GROUP);
@@ -211,7 +258,8 @@ V_INLINE void add_band(const posenc_attend_quants_args *a, const group *g, size_
     float *sums = a->sums + (g->first + i) * step + b * BLOCK;
     for (size_t r = 0; r < SIDE; r++, sums += step)
         for (size_t c = 0; c < COLUMNS; c += VF)
-            v_store(sums + c, v_fma(exact_sums(&exact, r, c), v_set1(factors[r]), v_load(sums + c)));
+            v_store(sums + c,
+                    v_fma(exact_sums(&exact, r, c), v_set1(factors[r]), load_sums(sums + c, v_set1(offsets[r]), type)));
 }
 
 V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
@@ -220,7 +268,7 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size
     pack_numbers(g, b, words, type);
     load_columns(words);
     for (size_t i = 0; i < g->n; i += SIDE)
-        add_band(a, g, i, b, at);
+        add_band(a, g, i, b, at, type);
 }
 
 void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {

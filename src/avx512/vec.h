@@ -7,6 +7,7 @@
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kernels/sleef.h"
 
@@ -282,11 +283,26 @@ V_INLINE __m128i v_gather_eight_(const void *const *p, size_t at) {
 V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
     return _mm512_cvtph_ps(_mm256_set_m128i(v_gather_eight_(p + 8, at), v_gather_eight_(p, at)));
 }
-V_INLINE vi v_nibbles_(__m512i a) {
-    return _mm512_sub_epi8(_mm512_and_si512(a, _mm512_set1_epi8(15)), _mm512_set1_epi8(8));
+V_INLINE vi vi_load_words(const void *const *p, size_t at) {
+    int32_t words[16];
+    for (int k = 0; k < 16; k++)
+        memcpy(&words[k], (const char *)p[k] + at, sizeof words[k]);
+    return _mm512_setr_epi32(words[0], words[1], words[2], words[3], words[4], words[5], words[6], words[7], words[8],
+                             words[9], words[10], words[11], words[12], words[13], words[14], words[15]);
 }
-V_INLINE vi vi_low_nibbles(vi a) { return v_nibbles_(a); }
-V_INLINE vi vi_high_nibbles(vi a) { return v_nibbles_(_mm512_srli_epi16(a, 4)); }
+V_INLINE __m128i v_16_bytes_(const void *p) { return _mm_loadu_si128((const __m128i *)p); }
+V_INLINE vi v_nibbles_(__m512i a, const int8_t *integers) {
+    __m512i table = _mm512_broadcast_i32x4(v_16_bytes_(integers));
+    return _mm512_shuffle_epi8(table, _mm512_and_si512(a, _mm512_set1_epi8(15)));
+}
+V_INLINE vi vi_low_nibbles(vi a, const int8_t *integers) { return v_nibbles_(a, integers); }
+V_INLINE vi vi_high_nibbles(vi a, const int8_t *integers) { return v_nibbles_(_mm512_srli_epi16(a, 4), integers); }
+V_INLINE vi vi_add_fifth(vi a, vi bits, size_t first) {
+    const __m512i lane = _mm512_broadcast_i32x4(_mm_setr_epi32(0, 0x04040404, 0x08080808, 0x0c0c0c0c));
+    const __m512i mask = _mm512_set1_epi32(first % 8 == 0 ? 0x08040201 : (int)0x80402010);
+    __m512i bytes = _mm512_shuffle_epi8(bits, _mm512_add_epi8(lane, _mm512_set1_epi8((char)(first / 8))));
+    return _mm512_mask_add_epi8(a, _mm512_test_epi8_mask(bytes, mask), a, _mm512_set1_epi8(16));
+}
 /* Four numbers a lane, as two pairs of 16 bits. */
 typedef struct vq {
     vi first, second;
@@ -318,16 +334,28 @@ V_INLINE void vq_rows(const void *const *p, size_t at, vq *lo, vq *hi) {
     v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
 #undef ROW
 }
-V_INLINE __m128i v_16_nibbles_(__m128i a) {
-    return _mm_sub_epi8(_mm_and_si128(a, _mm_set1_epi8(15)), _mm_set1_epi8(8));
+V_INLINE __m256i v_32_nibbles_(const void *p, const int8_t *integers) {
+    __m128i a = v_16_bytes_(p);
+    __m256i both = _mm256_set_m128i(_mm_srli_epi16(a, 4), a);
+    __m256i table = _mm256_broadcastsi128_si256(v_16_bytes_(integers));
+    return _mm256_shuffle_epi8(table, _mm256_and_si256(both, _mm256_set1_epi8(15)));
 }
-V_INLINE __m256i v_32_nibbles_(const void *p) {
-    __m128i a = _mm_loadu_si128((const __m128i *)p);
-    return _mm256_set_m128i(v_16_nibbles_(_mm_srli_epi16(a, 4)), v_16_nibbles_(a));
-}
-V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, vq *lo, vq *hi) {
+V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, const int8_t *integers, vq *lo, vq *hi) {
     (void)first; /* 0: both halves of a block at once */
-#define ROW(k) v_32_nibbles_((const char *)p[k] + at)
+#define ROW(k) v_32_nibbles_((const char *)p[k] + at, integers)
+    v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
+    v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
+#undef ROW
+}
+V_INLINE __m256i v_32_fives_(const char *p, const int8_t *integers) {
+    uint32_t bits;
+    memcpy(&bits, p, sizeof bits);
+    __m256i numbers = v_32_nibbles_(p + sizeof bits, integers);
+    return _mm256_mask_add_epi8(numbers, bits, numbers, _mm256_set1_epi8(16));
+}
+V_INLINE void vq_row_fives(const void *const *p, size_t at, size_t first, const int8_t *integers, vq *lo, vq *hi) {
+    (void)first;
+#define ROW(k) v_32_fives_((const char *)p[k] + at, integers)
     v_pair_(ROW(0), ROW(1), &lo->first, &hi->first);
     v_pair_(ROW(2), ROW(3), &lo->second, &hi->second);
 #undef ROW
@@ -338,9 +366,9 @@ V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
     *first = _mm512_permutex2var_ps(lo, low, hi);
     *second = _mm512_permutex2var_ps(lo, high, hi);
 }
-V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
-    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(v_16_nibbles_(is_high ? _mm_srli_epi16(a, 4) : a)));
+V_INLINE vf v_load_u4(const uint8_t *p, int is_high, const int8_t *integers) {
+    __m128i a = v_16_bytes_(p), nibbles = _mm_and_si128(is_high ? _mm_srli_epi16(a, 4) : a, _mm_set1_epi8(15));
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_shuffle_epi8(v_16_bytes_(integers), nibbles)));
 }
 V_INLINE int32_t vi_max_lanes(vi a) {
     __m256i half = _mm256_max_epi32(_mm512_castsi512_si256(a), _mm512_extracti64x4_epi64(a, 1));

@@ -13,7 +13,7 @@
 /* Weighted sums of rows, several at a time, for sums i < n and channels c < dim. Each starts from from[i][c], or from
  * -0, which changes no number it is added to: sum = fma(weights[i][k], row_k[c], sum) for k = begin[i] .. end[i] - 1 in
  * that order. Then y[i][c] = fma(keep[i], y[i][c], sum), or sum without keep. from may be y. Each row has its own
- * address, and may be Q8_0 or Q4_0. Head h < n_heads: sums h * n + i, of rows h * head_stride bytes further. Rows ahead
+ * address, and may be blocks. Head h < n_heads: sums h * n + i, of rows h * head_stride bytes further. Rows ahead
  * as in pack_rows. */
 typedef struct posenc_attend_rows_args {
     const float *weights;

@@ -1,19 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* Table of storage types. Rows of a format are blocks of POSENC_QUANT_BLOCK channels: a scale in half precision, then
- * the integers, as bytes. A channel is scale times integer. docs/adding-a-format.md says how to add a row. */
+/* Table of storage types. Rows of a format are blocks of POSENC_QUANT_BLOCK channels: a scale in half precision, an
+ * offset in some formats, then the integers, packed. A channel is scale times integer, in a format with offsets scale
+ * times (integer + rise) plus the offset: kernels have integers on both sides of 0, whose roundings cost least.
+ * docs/adding-a-format.md says how to add a row. */
 #ifndef POSENC_KERNELS_FORMATS_H
 #define POSENC_KERNELS_FORMATS_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <posenc/types.h>
 
-/* FORMAT(type, name, channels of a block, bytes of a block). By the name: posenc_NAME_number() below, quantise_NAME()
- * in src/scalar/convert.c. */
+/* How the integers of a block are packed. */
+typedef enum posenc_packing {
+    POSENC_IN_BYTES,   /* an int8 for each channel */
+    POSENC_IN_NIBBLES, /* places in the format's table: of channel j in the low half of byte j, of j + 16 in the high */
+    POSENC_IN_FIVE_BITS /* a word, then nibbles as above. Bit c of the word adds 16 to the integer of channel c */
+} posenc_packing;
+
+/* Integers by nibble. */
+static const int8_t posenc_from_minus_8[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+static const int8_t posenc_from_minus_16[16] = {-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6, -5, -4, -3, -2, -1};
+static const int8_t posenc_uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+/* FORMAT(type, name, channels of a block, bytes of a block, packing, integers by nibble, rise or 0 without offsets). By
+ * the name: quantise_NAME() in src/scalar/convert.c. */
 #define POSENC_EACH_FORMAT(FORMAT)                                                                                     \
-    FORMAT(POSENC_Q8_0, q8_0, 32, POSENC_Q8_BYTES)                                                                     \
-    FORMAT(POSENC_Q4_0, q4_0, 32, POSENC_Q4_BYTES)
+    FORMAT(POSENC_Q8_0, q8_0, 32, POSENC_Q8_BYTES, POSENC_IN_BYTES, NULL, 0)                                           \
+    FORMAT(POSENC_Q4_0, q4_0, 32, POSENC_Q4_BYTES, POSENC_IN_NIBBLES, posenc_from_minus_8, 0)                          \
+    FORMAT(POSENC_Q5_0, q5_0, 32, 22, POSENC_IN_FIVE_BITS, posenc_from_minus_16, 0)                                    \
+    FORMAT(POSENC_Q4_1, q4_1, 32, 20, POSENC_IN_NIBBLES, posenc_from_minus_8, 8)                                       \
+    FORMAT(POSENC_Q5_1, q5_1, 32, 24, POSENC_IN_FIVE_BITS, posenc_from_minus_16, 16)                                   \
+    FORMAT(POSENC_IQ4_NL, iq4_nl, 32, 18, POSENC_IN_NIBBLES, posenc_uneven, 0)
 
 /* The same columns of types without blocks: one channel, and its bytes. */
 #define POSENC_EACH_FLOAT_TYPE(TYPE)                                                                                   \
@@ -37,7 +56,7 @@ enum {
 static inline __attribute__((always_inline)) int posenc_block_bytes(posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_FLOATS;
-#define CASE(type, name, channels, bytes)                                                                              \
+#define CASE(type, name, channels, bytes, ...)                                                                         \
     case type: return bytes;
         POSENC_EACH_FORMAT(CASE)
 #undef CASE
@@ -49,29 +68,67 @@ static inline __attribute__((always_inline)) int posenc_has_blocks(posenc_dtype 
     return posenc_block_bytes(type) != 0;
 }
 
-/* ---- Integers: channel c of the block whose scale is in front of `numbers` ---- */
+/* ---- Integers ---- */
 
-static inline int posenc_q8_0_number(const void *numbers, size_t c) {
-    return ((const int8_t *)numbers)[c];
-}
-
-static inline int posenc_q4_0_number(const void *numbers, size_t c) {
-    int both = ((const uint8_t *)numbers)[c % (POSENC_QUANT_BLOCK / 2)];
-    return (c < POSENC_QUANT_BLOCK / 2 ? both & 15 : both >> 4) - 8;
-}
-
-/* The integer of channel i of a row. */
-static inline int posenc_number(const void *row, size_t i, posenc_dtype type) {
-    const char *block = (const char *)row + i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
-    const char *numbers = block + sizeof(uint16_t);
+static inline __attribute__((always_inline)) posenc_packing posenc_packing_of(posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_FLOATS;
-#define CASE(type, name, ...)                                                                                          \
-    case type: return posenc_##name##_number(numbers, i % POSENC_QUANT_BLOCK);
+#define CASE(type, name, channels, bytes, packing, ...)                                                                \
+    case type: return packing;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
+    }
+    return POSENC_IN_BYTES;
+}
+
+/* Integers by nibble; NULL for a format of bytes. */
+static inline __attribute__((always_inline)) const int8_t *posenc_integers_of(posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+#define CASE(type, name, channels, bytes, packing, integers, ...)                                                      \
+    case type: return integers;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
+    }
+    return NULL;
+}
+
+static inline __attribute__((always_inline)) int posenc_rise_of(posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
+#define CASE(type, name, channels, bytes, packing, integers, rise)                                                     \
+    case type: return rise;
         POSENC_EACH_FORMAT(CASE)
 #undef CASE
     }
     return 0;
+}
+
+static inline __attribute__((always_inline)) int posenc_has_offset(posenc_dtype type) {
+    return posenc_rise_of(type) != 0;
+}
+
+/* Bytes of a block before its integers: scale and offset. */
+static inline __attribute__((always_inline)) size_t posenc_header_bytes(posenc_dtype type) {
+    return (posenc_has_offset(type) ? 2 : 1) * sizeof(uint16_t);
+}
+
+/* The integer of channel i of a row. */
+static inline int posenc_number(const void *row, size_t i, posenc_dtype type) {
+    const size_t c = i % POSENC_QUANT_BLOCK, half = POSENC_QUANT_BLOCK / 2;
+    const uint8_t *at = (const uint8_t *)row + i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
+    uint32_t bits = 0;
+    at += posenc_header_bytes(type);
+    switch (posenc_packing_of(type)) {
+    case POSENC_IN_BYTES: return ((const int8_t *)at)[c];
+    case POSENC_IN_NIBBLES: break;
+    case POSENC_IN_FIVE_BITS:
+        memcpy(&bits, at, sizeof bits);
+        at += sizeof bits;
+        break;
+    }
+    int nibble = at[c % half] >> (c < half ? 0 : 4) & 15;
+    return posenc_integers_of(type)[nibble] + (int)(bits >> c & 1) * 16;
 }
 
 #endif

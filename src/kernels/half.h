@@ -59,10 +59,26 @@ static inline uint16_t posenc_to_f16(float x) {
     return sign | (uint16_t)((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
+/* The block of channel i of a row. */
+static inline const uint16_t *posenc_block_of(const void *row, size_t i, posenc_dtype type) {
+    const char *block = (const char *)row + i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
+    return (const uint16_t *)(const void *)block;
+}
+
 /* The scale of channel i of a row of blocks. */
 static inline float posenc_scale(const void *row, size_t i, posenc_dtype type) {
-    const char *block = (const char *)row + i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
-    return posenc_from_f16(*(const uint16_t *)(const void *)block);
+    return posenc_from_f16(*posenc_block_of(row, i, type));
+}
+
+/* The value of integer n in the block of channel i. The product is exact: 11 bits times 8. */
+static inline float posenc_value(const void *row, size_t i, int n, posenc_dtype type) {
+    float product = posenc_scale(row, i, type) * (float)(n + posenc_rise_of(type));
+    return posenc_has_offset(type) ? product + posenc_from_f16(posenc_block_of(row, i, type)[1]) : product;
+}
+
+/* The value of the integer 0, in a format with offsets. */
+static inline float posenc_offset(const void *row, size_t i, posenc_dtype type) {
+    return posenc_value(row, i, 0, type);
 }
 
 /* Element i of an array of the type. */
@@ -72,7 +88,7 @@ static inline float posenc_load(const void *p, size_t i, posenc_dtype type) {
     case POSENC_BF16: return posenc_from_bf16(((const uint16_t *)p)[i]);
     case POSENC_F32: return ((const float *)p)[i];
 #define CASE(type, name, ...)                                                                                          \
-    case type: return posenc_scale(p, i, type) * (float)posenc_number(p, i, type); /* 11 bits times 8: exact */
+    case type: return posenc_value(p, i, posenc_number(p, i, type), type);
         POSENC_EACH_FORMAT(CASE)
 #undef CASE
     }

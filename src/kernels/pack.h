@@ -9,8 +9,8 @@
 
 #include "kernels/panels.h"
 
-/* Packs n_rows rows of dim channels, each at its own address, into panels, widened to float32. Rows may be Q8_0 or
- * Q4_0. Rows ahead are prefetched into the second cache, as many as there is time for. */
+/* Packs n_rows rows of dim channels, each at its own address, into panels, widened to float32. Rows may be
+ * blocks. Rows ahead are prefetched into the second cache, as many as there is time for. */
 typedef struct posenc_pack_rows_args {
     const void *const *rows;
     posenc_dtype rows_type;
@@ -20,7 +20,7 @@ typedef struct posenc_pack_rows_args {
 } posenc_pack_rows_args;
 
 /* Copies n_rows rows of dim channels, each at its own address, into panels of channels (panels.h), widened to float32.
- * Rows may be Q8_0 or Q4_0. */
+ * Rows may be blocks. */
 typedef struct posenc_pack_values_args {
     const void *const *rows;
     posenc_dtype rows_type;

@@ -93,6 +93,19 @@ V_INLINE void multiply_block(const x_pairs *x, size_t b, const size_t n_pairs, c
     }
 }
 
+/* Adds the offsets of block b of four rows, the first of which is number `at` of them. */
+V_INLINE void pair_offsets(const posenc_dot_quants_args *a, size_t i, size_t b, size_t at, const size_t n_pairs,
+                           vf sums[MOST_PAIRS][2]) {
+    vf low = v_load(a->offsets + at), high = low;
+    swap_halves(&low, &high);
+    for (size_t pair = 0; pair < n_pairs; pair++) {
+        const float *x_sum = a->x_sums + (i + 2 * pair) * a->scales_stride + b;
+        vf x_sums = both_halves(x_sum[0], x_sum[a->scales_stride]);
+        sums[pair][0] = v_fma(x_sums, low, sums[pair][0]);
+        sums[pair][1] = v_fma(x_sums, high, sums[pair][1]);
+    }
+}
+
 V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_t i, size_t t, const size_t n_pairs) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
@@ -110,6 +123,8 @@ V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_
             sums[pair][0] = v_fma(v_from_int(exact[pair][0]), v_mul(x_scales, low), sums[pair][0]);
             sums[pair][1] = v_fma(v_from_int(exact[pair][1]), v_mul(x_scales, high), sums[pair][1]);
         }
+        if (a->offsets != NULL)
+            pair_offsets(a, i, b, (size_t)(scales - a->scales) + b * POSENC_PANEL, n_pairs, sums);
     }
     for (size_t pair = 0; pair < n_pairs; pair++) {
         swap_halves(&sums[pair][0], &sums[pair][1]);
@@ -152,7 +167,7 @@ enum { GROUP_OCTETS = GROUP / OCTET, CHANNEL_PAIRS = POSENC_QUANT_BLOCK / 2 };
 /* Weights of a group's rows in two sums, as digits. */
 typedef struct pair_shares {
     digit_rows octets[GROUP_OCTETS];
-    vf factors;
+    vf factors, offsets;
 } pair_shares;
 
 V_INLINE int16x8_t narrow(const vi numbers[2]) {
@@ -160,11 +175,14 @@ V_INLINE int16x8_t narrow(const vi numbers[2]) {
 }
 
 /* Finds the weights in sums i and i + 1. */
-V_INLINE void find_pair_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at,
-                               pair_shares *to) {
+V_INLINE void find_pair_shares(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at, pair_shares *to,
+                               const posenc_dtype type) {
     vi numbers[2][SHARE_VECTORS];
     float factor0 = find_shares(a, g, i, at, numbers[0]), factor1 = find_shares(a, g, i + 1, at, numbers[1]);
     to->factors = both_halves(factor0, factor1);
+    to->offsets = v_set1(0.0f);
+    if (posenc_has_offset(type))
+        to->offsets = both_halves(find_offset(g, i, at), find_offset(g, i + 1, at));
     for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
         to->octets[octet] = digits_of(narrow(numbers[0] + 2 * octet), narrow(numbers[1] + 2 * octet));
 }
@@ -192,7 +210,7 @@ V_INLINE void join_rows(const group *g, size_t at, const posenc_dtype type, join
 /* Adds to two sums. Until all groups are added, the rows of the two hold pairs of channels: 0 and 1 of the first and of
  * the second in one, 2 and 3 in the other. */
 V_INLINE void add_pair(const posenc_attend_quants_args *a, const pair_shares *s, size_t i, size_t b,
-                       const joined_rows *values) {
+                       const joined_rows *values, const posenc_dtype type) {
     float *sums = a->sums + i * a->sums_stride + b * POSENC_QUANT_BLOCK;
 #pragma GCC unroll 1 /* gcc 12 otherwise makes 190 instructions of it that are estimated to take as long */
     for (size_t v = 0; v < BLOCK_VECTORS; v++)
@@ -205,7 +223,7 @@ V_INLINE void add_pair(const posenc_attend_quants_args *a, const pair_shares *s,
             for (size_t octet = 0; octet < GROUP_OCTETS; octet++)
                 exact = vmmlaq_s32(exact, s->octets[octet].of[1], rows[octet]);
             float *at = sums + half * a->sums_stride + v * VF;
-            v_store(at, v_fma(v_from_int(exact), s->factors, v_load(at)));
+            v_store(at, v_fma(v_from_int(exact), s->factors, load_sums(at, s->offsets, type)));
         }
 }
 
@@ -216,8 +234,8 @@ V_INLINE void add_pairs(const posenc_attend_quants_args *a, const group *g, size
     join_rows(g, numbers_at(b, type), type, &values);
     for (size_t i = 0; i + 2 <= g->n; i += 2) {
         pair_shares s;
-        find_pair_shares(a, g, i, at, &s);
-        add_pair(a, &s, g->first + i, b, &values);
+        find_pair_shares(a, g, i, at, &s, type);
+        add_pair(a, &s, g->first + i, b, &values, type);
     }
 }
 
@@ -225,7 +243,7 @@ V_INLINE void add_pairs(const posenc_attend_quants_args *a, const group *g, size
 V_INLINE void add_last(const posenc_attend_quants_args *a, const group *g, size_t b, size_t at,
                        const posenc_dtype type) {
     shares s;
-    find_words(a, g, g->n - 1, at, &s);
+    find_words(a, g, g->n - 1, at, &s, type);
     for (size_t v = 0; v < BLOCK_VECTORS; v += 2)
         add_vectors(a, g, &s, g->n - 1, b, v, 1, NULL, type);
 }

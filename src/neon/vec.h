@@ -288,12 +288,26 @@ V_INLINE vf v_gather_f16(const void *const *p, size_t at) {
         memcpy(&halves[k], (const char *)p[k] + at, sizeof halves[k]);
     return v_load_f16(halves);
 }
-V_INLINE vi vi_low_nibbles(vi a) {
-    return vreinterpretq_s32_s8(vsubq_s8(vandq_s8(vreinterpretq_s8_s32(a), vdupq_n_s8(15)), vdupq_n_s8(8)));
+V_INLINE vi vi_load_words(const void *const *p, size_t at) {
+    int32_t words[4];
+    for (int k = 0; k < 4; k++)
+        memcpy(&words[k], (const char *)p[k] + at, sizeof words[k]);
+    return vld1q_s32(words);
 }
-V_INLINE vi vi_high_nibbles(vi a) {
-    int8x16_t high = vreinterpretq_s8_u8(vshrq_n_u8(vreinterpretq_u8_s32(a), 4));
-    return vreinterpretq_s32_s8(vsubq_s8(high, vdupq_n_s8(8)));
+V_INLINE vi vi_low_nibbles(vi a, const int8_t *integers) {
+    uint8x16_t low = vandq_u8(vreinterpretq_u8_s32(a), vdupq_n_u8(15));
+    return vreinterpretq_s32_s8(vqtbl1q_s8(vld1q_s8(integers), low));
+}
+V_INLINE vi vi_high_nibbles(vi a, const int8_t *integers) {
+    uint8x16_t high = vshrq_n_u8(vreinterpretq_u8_s32(a), 4);
+    return vreinterpretq_s32_s8(vqtbl1q_s8(vld1q_s8(integers), high));
+}
+V_INLINE vi vi_add_fifth(vi a, vi bits, size_t first) {
+    const uint8x16_t lane = {0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12};
+    uint8x16_t mask = vreinterpretq_u8_u32(vdupq_n_u32(first % 8 == 0 ? 0x08040201 : 0x80402010));
+    uint8x16_t bytes = vqtbl1q_u8(vreinterpretq_u8_s32(bits), vaddq_u8(lane, vdupq_n_u8((uint8_t)(first / 8))));
+    uint8x16_t added = vandq_u8(vtstq_u8(bytes, mask), vdupq_n_u8(16));
+    return vreinterpretq_s32_u8(vaddq_u8(vreinterpretq_u8_s32(a), added));
 }
 /* Four numbers a lane; sums of their products. */
 #ifdef __ARM_FEATURE_DOTPROD
@@ -350,13 +364,22 @@ V_INLINE void vq_rows(const void *const *p, size_t at, vq *lo, vq *hi) {
     v_quads_(ROW(0), ROW(1), ROW(2), ROW(3), lo, hi);
 #undef ROW
 }
-V_INLINE int8x8_t v_8_nibbles_(const uint8_t *p, size_t first) {
+V_INLINE int8x8_t v_8_nibbles_(const uint8_t *p, size_t first, const int8_t *integers) {
     uint8x8_t a = vld1_u8(p + first % 16);
-    a = first < 16 ? vand_u8(a, vdup_n_u8(15)) : vshr_n_u8(a, 4);
-    return vsub_s8(vreinterpret_s8_u8(a), vdup_n_s8(8));
+    return vqtbl1_s8(vld1q_s8(integers), first < 16 ? vand_u8(a, vdup_n_u8(15)) : vshr_n_u8(a, 4));
 }
-V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, vq *lo, vq *hi) {
-#define ROW(k) v_8_nibbles_((const uint8_t *)p[k] + at, first)
+V_INLINE void vq_row_nibbles(const void *const *p, size_t at, size_t first, const int8_t *integers, vq *lo, vq *hi) {
+#define ROW(k) v_8_nibbles_((const uint8_t *)p[k] + at, first, integers)
+    v_quads_(ROW(0), ROW(1), ROW(2), ROW(3), lo, hi);
+#undef ROW
+}
+V_INLINE int8x8_t v_8_fives_(const uint8_t *p, size_t first, const int8_t *integers) {
+    const uint8x8_t mask = {1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x8_t added = vand_u8(vtst_u8(vdup_n_u8(p[first / 8]), mask), vdup_n_u8(16));
+    return vadd_s8(v_8_nibbles_(p + 4, first, integers), vreinterpret_s8_u8(added));
+}
+V_INLINE void vq_row_fives(const void *const *p, size_t at, size_t first, const int8_t *integers, vq *lo, vq *hi) {
+#define ROW(k) v_8_fives_((const uint8_t *)p[k] + at, first, integers)
     v_quads_(ROW(0), ROW(1), ROW(2), ROW(3), lo, hi);
 #undef ROW
 }
@@ -364,11 +387,11 @@ V_INLINE void v_unpair(vf lo, vf hi, vf *first, vf *second) {
     *first = lo;
     *second = hi;
 }
-V_INLINE vf v_load_u4(const uint8_t *p, int is_high) {
+V_INLINE vf v_load_u4(const uint8_t *p, int is_high, const int8_t *integers) {
     uint32_t lanes;
     memcpy(&lanes, p, sizeof lanes);
     lanes = (is_high ? lanes >> 4 : lanes) & 0x0f0f0f0f;
-    int16x8_t a = vsubq_s16(vmovl_s8(vcreate_s8(lanes)), vdupq_n_s16(8));
+    int16x8_t a = vmovl_s8(vqtbl1_s8(vld1q_s8(integers), vcreate_u8(lanes)));
     return vcvtq_f32_s32(vmovl_s16(vget_low_s16(a)));
 }
 V_INLINE int32_t vi_max_lanes(vi a) { return vmaxvq_s32(a); }

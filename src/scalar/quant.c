@@ -17,6 +17,9 @@ void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
             panel[(c / 4 * POSENC_PANEL + column) * 4 + c % 4] = (int8_t)posenc_number(a->rows[t], c, a->rows_type);
         for (size_t b = 0; b < n_blocks; b++)
             scales[b * POSENC_PANEL + column] = posenc_scale(a->rows[t], b * POSENC_QUANT_BLOCK, a->rows_type);
+        for (size_t b = 0; b < n_blocks && posenc_has_offset(a->rows_type); b++)
+            a->offsets[t / POSENC_PANEL * n_blocks * POSENC_PANEL + b * POSENC_PANEL + column] =
+                posenc_offset(a->rows[t], b * POSENC_QUANT_BLOCK, a->rows_type);
     }
 }
 
@@ -34,11 +37,15 @@ void VARIANT(dot_quants)(const posenc_dot_quants_args *a) {
     for (size_t i = 0; i < a->n_x; i++)
         for (size_t t = 0; t < a->n_rows; t++) {
             const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
-            const float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
+            size_t first = t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
             float sum = 0.0f;
-            for (size_t b = 0; b < n_blocks; b++)
+            for (size_t b = 0; b < n_blocks; b++) {
+                size_t x_block = i * a->scales_stride + b, block = first + b * POSENC_PANEL;
                 sum = posenc_fmaf((float)block_sum(a->x + i * a->x_stride, panel, b),
-                                  a->x_scales[i * a->scales_stride + b] * scales[b * POSENC_PANEL], sum);
+                                  a->x_scales[x_block] * a->scales[block], sum);
+                if (a->offsets != NULL)
+                    sum = posenc_fmaf(a->x_sums[x_block], a->offsets[block], sum);
+            }
             a->y[i * a->y_stride + t] = sum;
         }
 }
@@ -51,6 +58,19 @@ static float largest_of(const float *x, size_t n) {
         not_finite += x[k] * 0.0f;
     }
     return not_finite == 0.0f ? largest : not_finite;
+}
+
+/* The sum of products of weights, as proportions, with the offsets of block b of the group of rows. */
+static float sum_offsets(const posenc_attend_quants_args *a, const float *shares, size_t first, size_t b) {
+    float products[POSENC_QUANT_GROUP];
+    for (size_t k = 0; k < POSENC_QUANT_GROUP; k++)
+        products[k] = shares[k] > 0.0f
+                          ? shares[k] * posenc_offset(a->rows[first + k], b * POSENC_QUANT_BLOCK, a->rows_type)
+                          : 0.0f;
+    for (size_t n = POSENC_QUANT_GROUP / 2; n > 0; n /= 2)
+        for (size_t k = 0; k < n; k++)
+            products[k] += products[k + n];
+    return products[0];
 }
 
 /* Block b of the sums, and the group of rows from `first` on. */
@@ -71,7 +91,9 @@ static void add_group(const posenc_attend_quants_args *a, const float *weights, 
         products[k] = shares[k] * scales[k];
         are_uneven |= counts[k] && fabsf(scales[k]) < POSENC_QUANT_UNEVEN;
     }
-    float most = largest_of(products, POSENC_QUANT_GROUP);
+    float most = largest_of(products, POSENC_QUANT_GROUP), offset = 0.0f;
+    if (posenc_has_offset(a->rows_type))
+        offset = m / (float)POSENC_QUANT_MAX * sum_offsets(a, shares, first, b);
     if (are_uneven && most >= POSENC_QUANT_LEAST) {
         d *= most / (float)POSENC_QUANT_MAX;
         for (size_t k = 0; k < POSENC_QUANT_GROUP; k++)
@@ -82,7 +104,8 @@ static void add_group(const posenc_attend_quants_args *a, const float *weights, 
         int32_t sum = 0;
         for (size_t k = 0; k < POSENC_QUANT_GROUP && !isnan(factor); k++)
             sum += (int32_t)nearbyintf(shares[k] * scales[k]) * posenc_number(a->rows[first + k], c, a->rows_type);
-        sums[c] = posenc_fmaf((float)sum, factor, sums[c]);
+        float before = posenc_has_offset(a->rows_type) ? sums[c] + offset : sums[c];
+        sums[c] = posenc_fmaf((float)sum, factor, before);
     }
 }
 

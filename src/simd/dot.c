@@ -205,14 +205,18 @@ V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size
                         const size_t n_x, const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
     const int has_scales = posenc_has_blocks(type);
     const void *const *rows = head->rows + v * VF;
-    vf block[VF], scales = v_set1(1.0f);
+    vf block[VF], scales = v_set1(1.0f), offsets = v_set1(0.0f);
     for (size_t t = 0; t < VF; t++)
         block[t] = has_scales ? load_numbers(rows[t], c, type) : load_typed(rows[t], c, n, type);
     if (has_scales)
         scales = v_gather_f16(rows, bytes_before(c, type));
+    if (has_scales && posenc_has_offset(type))
+        offsets = v_gather_f16(rows, bytes_before(c, type) + sizeof(uint16_t));
     v_transpose(block);
     for (size_t k = 0; k < n; k++) {
         vf channel = has_scales ? v_mul(scales, block[k]) : block[k];
+        if (has_scales && posenc_has_offset(type))
+            channel = v_fma(scales, block[k], offsets);
         for (size_t i = 0; i < n_x; i++)
             sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
     }

@@ -93,6 +93,7 @@ typedef struct group {
     proportions scales[BLOCKS];        /* for sums without weights of 0 */
     int are_even[BLOCKS];              /* 1 if no scale is below POSENC_QUANT_UNEVEN of the largest */
     float block_scales[BLOCKS][GROUP]; /* scales as stored, widened */
+    float block_offsets[BLOCKS][GROUP];
 } group;
 
 V_INLINE void find_weights(const posenc_attend_quants_args *a, group *g) {
@@ -111,15 +112,19 @@ V_INLINE void find_weights(const posenc_attend_quants_args *a, group *g) {
 
 /* Bytes from a row to the numbers of its block b. */
 V_INLINE size_t numbers_at(size_t b, const posenc_dtype type) {
-    return b * (size_t)posenc_block_bytes(type) + sizeof(uint16_t);
+    return b * (size_t)posenc_block_bytes(type) + posenc_header_bytes(type);
 }
 
 /* Finds the scales of n blocks from block b on before they are needed: each is a long chain of operations. */
 V_INLINE void find_block_scales(group *g, size_t b, size_t n, const posenc_dtype type) {
     for (size_t k = 0; k < n; k++) {
-        for (size_t v = 0; v < SHARE_VECTORS; v++)
-            v_store(g->block_scales[k] + v * VF,
-                    v_gather_f16(g->rows + v * VF, (b + k) * (size_t)posenc_block_bytes(type)));
+        for (size_t v = 0; v < SHARE_VECTORS; v++) {
+            const size_t at = (b + k) * (size_t)posenc_block_bytes(type);
+            vf scales = v_gather_f16(g->rows + v * VF, at);
+            v_store(g->block_scales[k] + v * VF, scales);
+            if (posenc_has_offset(type))
+                v_store(g->block_offsets[k] + v * VF, gather_offsets(g->rows + v * VF, at, scales, type));
+        }
         g->are_even[k] = !find_scales(g->block_scales[k], NULL, &g->scales[k]);
     }
 }
@@ -147,6 +152,25 @@ V_INLINE float find_shares(const posenc_attend_quants_args *a, const group *g, s
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         shares[v] = vi_round(x[v]);
     return weights->step * scales->largest;
+}
+
+/* Share of the offsets in the group's sum i, for the block whose offsets are number `at`. */
+V_INLINE float find_offset(const group *g, size_t i, size_t at) {
+    const proportions *weights = &g->weights[i];
+    vf x[SHARE_VECTORS], zero = v_set1(0.0f);
+    for (size_t v = 0; v < SHARE_VECTORS; v++) {
+        vf part = v_load(weights->part + v * VF), offset = v_load(g->block_offsets[at] + v * VF);
+        x[v] = v_select(v_lt(zero, part), v_mul(part, offset), zero);
+    }
+    for (size_t n = SHARE_VECTORS / 2; n > 0; n /= 2)
+        for (size_t v = 0; v < n; v++)
+            x[v] = v_add(x[v], x[v + n]);
+    return weights->step * v_sum_lanes(x[0]);
+}
+
+/* Sums as a group's block finds them. */
+V_INLINE vf load_sums(const float *sums, vf offset, const posenc_dtype type) {
+    return posenc_has_offset(type) ? v_add(v_load(sums), offset) : v_load(sums);
 }
 
 /* Adds block b of the group's rows to the sums; its scales are number `at` of the group's. */

@@ -20,33 +20,47 @@ enum { QUADS = POSENC_QUANT_BLOCK / 4 };
 /* ---- Packing ---- */
 
 /* Blocks whose integers fit one vector of bytes, at least 1. */
-V_INLINE size_t blocks_of_vector(const posenc_dtype type) {
-    switch (type) {
-        POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0: return VF < 8 ? 1 : VF / 8;
-    case POSENC_Q4_0: return VF / 4;
+V_INLINE size_t blocks_of_vector(const posenc_packing packing) {
+    switch (packing) {
+    case POSENC_IN_BYTES: return VF < 8 ? 1 : VF / 8;
+    case POSENC_IN_NIBBLES:
+    case POSENC_IN_FIVE_BITS: return VF / 4;
     }
     return 1;
 }
 
 /* Vectors that the integers of a block take. */
-V_INLINE size_t vectors_of_block(const posenc_dtype type) {
-    switch (type) {
-        POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0: return VF < 8 ? 2 : 1;
-    case POSENC_Q4_0: return 1;
+V_INLINE size_t vectors_of_block(const posenc_packing packing) {
+    switch (packing) {
+    case POSENC_IN_BYTES: return VF < 8 ? 2 : 1;
+    case POSENC_IN_NIBBLES:
+    case POSENC_IN_FIVE_BITS: return 1;
     }
     return 1;
 }
 
 /* Loads the bytes of a vector of blocks that are `step` bytes apart. step 0: of one block. */
-V_INLINE vi load_integers(const char *at, size_t step, const posenc_dtype type) {
-    switch (type) {
-        POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0: return vi_load_blocks(at, step);
-    case POSENC_Q4_0: return vi_load_halves(at, step);
+V_INLINE vi load_integers(const char *at, size_t step, const posenc_packing packing) {
+    switch (packing) {
+    case POSENC_IN_BYTES: return vi_load_blocks(at, step);
+    case POSENC_IN_NIBBLES: return vi_load_halves(at, step);
+    case POSENC_IN_FIVE_BITS: return vi_load_halves(at + sizeof(uint32_t), step);
     }
     return vi_set1(0);
+}
+
+/* Stores the integers of four channels, and of the four half a block further, by nibbles of VF rows. bits: words of
+ * fifth bits, that of the first channel in bit `first`; all are 0 for a format of nibbles. */
+V_INLINE void store_nibbles(int8_t *quad, vi nibbles, vi bits, const size_t first, const posenc_dtype type) {
+    const size_t half = POSENC_QUANT_BLOCK / 2;
+    vi low = vi_low_nibbles(nibbles, posenc_integers_of(type));
+    vi high = vi_high_nibbles(nibbles, posenc_integers_of(type));
+    if (posenc_packing_of(type) == POSENC_IN_FIVE_BITS) {
+        low = vi_add_fifth(low, bits, first);
+        high = vi_add_fifth(high, bits, first + half);
+    }
+    vi_store(quad, low);
+    vi_store(quad + half * POSENC_PANEL, high);
 }
 
 /* Packs blocks [b, b + n) of VF rows from row t on. n is the blocks of a vector, or 1: then vector `part` of the
@@ -54,48 +68,50 @@ V_INLINE vi load_integers(const char *at, size_t step, const posenc_dtype type) 
 V_INLINE void pack_blocks(const posenc_pack_quants_args *a, size_t t, size_t b, const size_t n, const size_t part,
                           int8_t *to, const posenc_dtype type) {
     const size_t bytes = (size_t)posenc_block_bytes(type), step = n > 1 ? bytes : 0;
-    const size_t first = b * bytes + sizeof(uint16_t) + part * sizeof(vi);
+    const size_t first = numbers_at(b, type) + part * sizeof(vi);
+    const posenc_packing packing = posenc_packing_of(type);
     vf block[VF];
     for (size_t k = 0; k < VF; k++) {
         const char *at = (const char *)a->rows[t + k] + first;
-        block[k] = v_from_bits(load_integers(at, step, type));
+        block[k] = v_from_bits(load_integers(at, step, packing));
     }
     v_transpose(block);
     int8_t *quad = to + (b * QUADS + part * VF) * POSENC_PANEL * 4;
-    switch (type) {
-        POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0:
-        for (size_t k = 0; k < n * QUADS / vectors_of_block(type); k++)
+    if (packing == POSENC_IN_BYTES) {
+        for (size_t k = 0; k < n * QUADS / vectors_of_block(packing); k++)
             vi_store(quad + k * POSENC_PANEL * 4, vi_from_bits(block[k]));
-        break;
-    case POSENC_Q4_0:
-        for (size_t k = 0; k < n * QUADS / 2; k++) { /* low bits are the first half of a block's channels */
-            vi bytes_of = vi_from_bits(block[k]);
-            int8_t *low = quad + (k / (QUADS / 2) * QUADS + k % (QUADS / 2)) * POSENC_PANEL * 4;
-            vi_store(low, vi_low_nibbles(bytes_of));
-            vi_store(low + QUADS / 2 * POSENC_PANEL * 4, vi_high_nibbles(bytes_of));
-        }
-        break;
+        return;
+    }
+    for (size_t k = 0; k < n; k++, quad += QUADS * POSENC_PANEL * 4) {
+        vi bits = packing == POSENC_IN_FIVE_BITS ? vi_load_words(a->rows + t, first + k * bytes) : vi_set1(0);
+        for (size_t q = 0; q < QUADS / 2; q++)
+            store_nibbles(quad + q * POSENC_PANEL * 4, vi_from_bits(block[k * (QUADS / 2) + q]), bits, q * 4, type);
     }
 }
 
 V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype type) {
     const posenc_pack_quants_args a = *args; /* a copy: no store changes it */
-    const size_t together = blocks_of_vector(type), bytes = (size_t)posenc_block_bytes(type);
+    const posenc_packing packing = posenc_packing_of(type);
+    const size_t together = blocks_of_vector(packing), bytes = (size_t)posenc_block_bytes(type);
     size_t n_blocks = a.dim / POSENC_QUANT_BLOCK;
     fetching f = fetching_of(a.ahead, a.n_rows * a.dim);
     for (size_t t = 0; t < a.n_rows; t += VF) {
         int8_t *to = a.panels + t / POSENC_PANEL * a.dim * POSENC_PANEL + t % POSENC_PANEL * 4;
         float *scales = a.scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
-        for (size_t b = 0; b < n_blocks; b++)
-            v_store(scales + b * POSENC_PANEL, v_gather_f16(a.rows + t, b * bytes));
+        for (size_t b = 0; b < n_blocks; b++) {
+            vf of_block = v_gather_f16(a.rows + t, b * bytes);
+            v_store(scales + b * POSENC_PANEL, of_block);
+            if (posenc_has_offset(type))
+                v_store(a.offsets + (scales - a.scales) + b * POSENC_PANEL,
+                        gather_offsets(a.rows + t, b * bytes, of_block, type));
+        }
         for (size_t b = 0, n; b < n_blocks; b += n) {
             n = b + together <= n_blocks ? together : 1;
             fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2); /* the other half behind the blocks: all at once waits */
             if (n == together && together > 1)
                 pack_blocks(&a, t, b, together, 0, to, type);
             else
-                for (size_t part = 0; part < vectors_of_block(type); part++)
+                for (size_t part = 0; part < vectors_of_block(packing); part++)
                     pack_blocks(&a, t, b, 1, part, to, type);
             fetch_some(&f, n * POSENC_QUANT_BLOCK * VF / 2);
         }
@@ -154,6 +170,16 @@ V_INLINE int32_t word_at(const void *p) {
     return word;
 }
 
+/* Adds the offsets of a block, which begins at number `at` of them. */
+V_INLINE void dot_offsets(const posenc_dot_quants_args *a, size_t i, size_t b, size_t at, const size_t n_x,
+                          vf sum[DOT_X][DOT_VECTORS]) {
+    for (size_t r = 0; r < n_x; r++) {
+        vf x_sum = v_set1(a->x_sums[(i + r) * a->scales_stride + b]);
+        for (size_t v = 0; v < DOT_VECTORS; v++)
+            sum[r][v] = v_fma(x_sum, v_load(a->offsets + at + v * VF), sum[r][v]);
+    }
+}
+
 /* Multiplies n_x rows of x from row i on with DOT_VECTORS vectors of rows from row t on. */
 V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, size_t t, const size_t n_x, fetching *f) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
@@ -189,6 +215,8 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, si
                 sum[r][v] = v_fma(v_from_int(vp_sum(exact[r][v])),
                                   v_mul(x_scale, v_load(scales + b * POSENC_PANEL + v * VF)), sum[r][v]);
         }
+        if (a->offsets != NULL)
+            dot_offsets(a, i, b, (size_t)(scales - a->scales) + b * POSENC_PANEL, n_x, sum);
     }
     for (size_t r = 0; r < n_x; r++)
         for (size_t v = 0; v < DOT_VECTORS; v++) {
@@ -233,16 +261,19 @@ typedef struct block_quads {
     vq at[ROW_QUADS][BLOCK_VECTORS];
 } block_quads;
 
-/* Integer weights W of a group in one sum and block, as words of four rows, and the factor of their exact sum. */
+/* Integer weights W of a group in one sum and block, as words of four rows, the factor of their exact sum, and the
+ * share of the offsets. */
 typedef struct shares {
     int32_t words[GROUP / 4][2];
-    float factor;
+    float factor, offset;
 } shares;
 
-V_INLINE void find_words(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at, shares *to) {
+V_INLINE void find_words(const posenc_attend_quants_args *a, const group *g, size_t i, size_t at, shares *to,
+                         const posenc_dtype type) {
     vi numbers[SHARE_VECTORS];
     int16_t rounded[GROUP];
     to->factor = find_shares(a, g, i, at, numbers);
+    to->offset = posenc_has_offset(type) ? find_offset(g, i, at) : 0.0f;
     for (size_t v = 0; v < SHARE_VECTORS; v++)
         vi_store_16(rounded + v * VF, numbers[v]);
     if (!V_DIGITS)
@@ -253,10 +284,10 @@ V_INLINE void find_words(const posenc_attend_quants_args *a, const group *g, siz
 
 /* The numbers of four rows: two vectors from vector v of the block on, which begins `at` bytes into the rows. */
 V_INLINE void take_rows(const void *const *rows, size_t at, size_t v, const posenc_dtype type, vq *low, vq *high) {
-    switch (type) {
-        POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0: vq_rows(rows, at + v * VF, low, high); break;
-    case POSENC_Q4_0: vq_row_nibbles(rows, at, v * VF, low, high); break;
+    switch (posenc_packing_of(type)) {
+    case POSENC_IN_BYTES: vq_rows(rows, at + v * VF, low, high); break;
+    case POSENC_IN_NIBBLES: vq_row_nibbles(rows, at, v * VF, posenc_integers_of(type), low, high); break;
+    case POSENC_IN_FIVE_BITS: vq_row_fives(rows, at, v * VF, posenc_integers_of(type), low, high); break;
     }
 }
 
@@ -289,9 +320,9 @@ V_INLINE void add_vectors(const posenc_attend_quants_args *a, const group *g, co
     }
     for (size_t r = 0; r < n; r++) {
         float *sums = a->sums + (g->first + i + r) * a->sums_stride + b * POSENC_QUANT_BLOCK + v * VF;
-        vf factor = v_set1(s[r].factor);
-        v_store(sums, v_fma(v_from_int(vp_sum(low[r])), factor, v_load(sums)));
-        v_store(sums + VF, v_fma(v_from_int(vp_sum(high[r])), factor, v_load(sums + VF)));
+        vf factor = v_set1(s[r].factor), offset = v_set1(s[r].offset);
+        v_store(sums, v_fma(v_from_int(vp_sum(low[r])), factor, load_sums(sums, offset, type)));
+        v_store(sums + VF, v_fma(v_from_int(vp_sum(high[r])), factor, load_sums(sums + VF, offset, type)));
     }
 }
 
@@ -313,7 +344,7 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size
         if (i == 0 && n < g->n)
             keep_quads(g, numbers_at(b, type), type, &kept);
         for (size_t r = 0; r < n; r++)
-            find_words(a, g, i + r, at, &s[r]);
+            find_words(a, g, i + r, at, &s[r], type);
         if (n == SUMS)
             add_sums(a, g, s, i, b, SUMS, &kept, type);
         else

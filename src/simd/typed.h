@@ -6,6 +6,8 @@
 
 #include "vec.h"
 
+#include <string.h>
+
 #include "kernels/formats.h"
 
 /* Elements of a vector that begins at element i of n. */
@@ -18,22 +20,41 @@ V_INLINE size_t bytes_before(size_t i, const posenc_dtype type) {
     return i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
 }
 
-/* The integers of VF channels of a row of blocks, from channel i on, a multiple of VF. */
+/* Nibbles of VF channels of a block, from channel `at` on, by the table. */
+V_INLINE vf load_nibbles(const uint8_t *nibbles, size_t at, const int8_t *integers) {
+    const size_t half = POSENC_QUANT_BLOCK / 2;
+    return at < half ? v_load_u4(nibbles + at, 0, integers) : v_load_u4(nibbles + at - half, 1, integers);
+}
+
+/* The integers of VF channels of a row of blocks, from channel i on, a multiple of VF, with the rise. */
 V_INLINE vf load_numbers(const void *p, size_t i, const posenc_dtype type) {
-    const char *numbers = (const char *)p + bytes_before(i, type) + sizeof(uint16_t);
-    const size_t half = POSENC_QUANT_BLOCK / 2, at = i % POSENC_QUANT_BLOCK;
-    const uint8_t *nibbles = (const uint8_t *)numbers + at % half;
-    switch (type) {
-        POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0: return v_load_i8((const int8_t *)numbers + at);
-    case POSENC_Q4_0: return at < half ? v_load_u4(nibbles, 0) : v_load_u4(nibbles, 1);
+    const uint8_t *numbers = (const uint8_t *)p + bytes_before(i, type) + posenc_header_bytes(type);
+    const size_t at = i % POSENC_QUANT_BLOCK;
+    const float rise = (float)posenc_rise_of(type);
+    uint32_t bits;
+    vf low;
+    switch (posenc_packing_of(type)) {
+    case POSENC_IN_BYTES: return v_load_i8((const int8_t *)numbers + at);
+    case POSENC_IN_NIBBLES:
+        low = load_nibbles(numbers, at, posenc_integers_of(type));
+        return rise > 0.0f ? v_add(low, v_set1(rise)) : low;
+    case POSENC_IN_FIVE_BITS:
+        memcpy(&bits, numbers, sizeof bits);
+        low = load_nibbles(numbers + sizeof bits, at, posenc_integers_of(type));
+        return v_add(low, v_select_bits(bits >> at, v_set1(rise + 16.0f), v_set1(rise)));
     }
     return v_set1(0.0f);
 }
 
+/* Values of the integer 0 in blocks of VF rows, `at` bytes behind their addresses, by the scales of these blocks. */
+V_INLINE vf gather_offsets(const void *const *rows, size_t at, vf scales, const posenc_dtype type) {
+    return v_fma(v_set1((float)posenc_rise_of(type)), scales, v_gather_f16(rows, at + sizeof(uint16_t)));
+}
+
 V_INLINE vf load_blocks(const void *p, size_t i, const posenc_dtype type) {
-    vf scale = v_set1_f16((const uint16_t *)(const void *)((const char *)p + bytes_before(i, type)));
-    return v_mul(scale, load_numbers(p, i, type));
+    const uint16_t *header = (const uint16_t *)(const void *)((const char *)p + bytes_before(i, type));
+    vf scale = v_set1_f16(header), numbers = load_numbers(p, i, type);
+    return posenc_has_offset(type) ? v_fma(scale, numbers, v_set1_f16(header + 1)) : v_mul(scale, numbers);
 }
 
 V_INLINE vf load_typed(const void *p, size_t i, size_t n, const posenc_dtype type) {

@@ -141,21 +141,25 @@ static void describe_quantise(kernel_call *call, const quantise_shape *s) {
     call_rows(call, "y", OPERAND_OUT, ELEMENT_U16, s->n_heads, s->y_stride, element_count(s->n, s->y_type));
 }
 
-/* The largest integer of a format. */
-static int most_of(posenc_dtype type) {
+/* The largest integer of a format; of one with offsets half of it, which is its size on either side of the middle. */
+static double most_of(posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_FLOATS;
-    case POSENC_Q8_0: return 127;
-    case POSENC_Q4_0: return 8;
+    case POSENC_Q8_0: return 127.0;
+    case POSENC_Q4_0: return 8.0;
+    case POSENC_Q5_0: return 16.0;
+    case POSENC_Q4_1: return 7.5;
+    case POSENC_Q5_1: return 15.5;
+    case POSENC_IQ4_NL: return 127.0;
     }
-    return 0;
+    return 0.0;
 }
 
 /* A block of whole and half steps, some of them one bit off, up to the largest, which may be there several times and
  * with both signs. The step is anything that a float can be: scales of 0, denormal and infinite in half precision. */
 static void set_steps(operand *x, size_t at, posenc_dtype y_type) {
     static const int exponents[] = {-149, -140, -129, -128, -127, -126, -125, -100, -33, -25, -24, -14, 0, 15, 16, 120};
-    int most = most_of(y_type);
+    double most = most_of(y_type);
     double step = ldexp(1.0, exponents[test_random_below(sizeof exponents / sizeof exponents[0])]);
     for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++) {
         double value = (0.5 * (double)test_random_below((size_t)(4 * most + 1)) - most) * step;

@@ -80,20 +80,89 @@ static void quantise_q8_0(const float *x, int8_t *y) {
         y[2 + i] = (int8_t)roundf(x[i] * reciprocal);
 }
 
-static int nibble_of(float x) {
-    int number = (int)(x + 8.5f);
-    return number < 15 ? number : 15;
+enum { HALF_BLOCK = POSENC_QUANT_BLOCK / 2 };
+
+/* Numbers 0 .. most of a block whose value of largest size is -(most + 1) / 2. */
+static void find_even(const float *x, int most, uint8_t *y, int numbers[POSENC_QUANT_BLOCK]) {
+    float largest = 0.0f, middle = (float)(most + 1) * 0.5f;
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
+        largest = fabsf(x[i]) > fabsf(largest) ? x[i] : largest;
+    float scale = largest / -middle, reciprocal = scale != 0.0f ? 1.0f / scale : 0.0f;
+    posenc_store(y, 0, scale, POSENC_F16);
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++) {
+        int number = (int)(x[i] * reciprocal + middle + 0.5f);
+        numbers[i] = number < most ? number : most;
+    }
+}
+
+static void write_nibbles(const int *numbers, uint8_t *y) {
+    for (size_t i = 0; i < HALF_BLOCK; i++)
+        y[i] = (uint8_t)((numbers[i] & 15) | (numbers[i + HALF_BLOCK] & 15) << 4);
+}
+
+static void write_five_bits(const int *numbers, uint8_t *y) {
+    uint32_t bits = 0;
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
+        bits |= (uint32_t)(numbers[i] >> 4) << i;
+    memcpy(y, &bits, sizeof bits);
+    write_nibbles(numbers, y + sizeof bits);
 }
 
 static void quantise_q4_0(const float *x, uint8_t *y) {
-    enum { HALF = POSENC_QUANT_BLOCK / 2 };
-    float most = 0.0f;
-    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
-        most = fabsf(x[i]) > fabsf(most) ? x[i] : most;
-    float scale = most / -8.0f, reciprocal = scale != 0.0f ? 1.0f / scale : 0.0f;
+    int numbers[POSENC_QUANT_BLOCK];
+    find_even(x, 15, y, numbers);
+    write_nibbles(numbers, y + 2);
+}
+
+static void quantise_q5_0(const float *x, uint8_t *y) {
+    int numbers[POSENC_QUANT_BLOCK];
+    find_even(x, 31, y, numbers);
+    write_five_bits(numbers, y + 2);
+}
+
+/* Numbers 0 .. most of a block whose least value is 0. */
+static void find_above(const float *x, int most, uint8_t *y, int numbers[POSENC_QUANT_BLOCK]) {
+    float least = x[0], largest = x[0];
+    for (size_t i = 1; i < POSENC_QUANT_BLOCK; i++) {
+        least = x[i] < least ? x[i] : least;
+        largest = x[i] > largest ? x[i] : largest;
+    }
+    float scale = (largest - least) / (float)most, reciprocal = scale != 0.0f ? 1.0f / scale : 0.0f;
     posenc_store(y, 0, scale, POSENC_F16);
-    for (size_t i = 0; i < HALF; i++)
-        y[2 + i] = (uint8_t)(nibble_of(x[i] * reciprocal) | nibble_of(x[i + HALF] * reciprocal) << 4);
+    posenc_store(y, 1, least, POSENC_F16);
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
+        numbers[i] = (int)((x[i] - least) * reciprocal + 0.5f);
+}
+
+static void quantise_q4_1(const float *x, uint8_t *y) {
+    int numbers[POSENC_QUANT_BLOCK];
+    find_above(x, 15, y, numbers);
+    write_nibbles(numbers, y + 4);
+}
+
+static void quantise_q5_1(const float *x, uint8_t *y) {
+    int numbers[POSENC_QUANT_BLOCK];
+    find_above(x, 31, y, numbers);
+    write_five_bits(numbers, y + 4);
+}
+
+static void quantise_iq4_nl(const float *x, uint8_t *y) {
+    const int8_t *integers = posenc_integers_of(POSENC_IQ4_NL);
+    float largest = 0.0f, products = 0.0f, squares = 0.0f;
+    int numbers[POSENC_QUANT_BLOCK];
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++)
+        largest = fabsf(x[i]) > fabsf(largest) ? x[i] : largest;
+    float reciprocal = largest != 0.0f ? -127.0f / largest : 0.0f;
+    for (size_t i = 0; i < POSENC_QUANT_BLOCK; i++) {
+        int number = 0;
+        while (number < 15 && 2.0f * x[i] * reciprocal >= (float)(integers[number] + integers[number + 1]))
+            number++;
+        numbers[i] = number;
+        products += x[i] * x[i] * x[i] * (float)integers[number];
+        squares += x[i] * x[i] * (float)(integers[number] * integers[number]);
+    }
+    posenc_store(y, 0, squares > 0.0f ? products / squares : 0.0f, POSENC_F16);
+    write_nibbles(numbers, y + 2);
 }
 
 /* A finished head on its way out. */
@@ -102,7 +171,7 @@ static void write_row(const float *x, void *y, posenc_dtype y_type, size_t n) {
     case POSENC_F32:
     case POSENC_F16:
     case POSENC_BF16: plain_convert_row(x, POSENC_F32, y, y_type, n); break;
-#define CASE(type, name, channels, bytes)                                                                              \
+#define CASE(type, name, channels, bytes, ...)                                                                         \
     case type:                                                                                                         \
         for (size_t b = 0; b < n / (channels); b++)                                                                    \
             quantise_##name(x + b * (channels), (void *)((char *)y + b * (bytes)));                                    \

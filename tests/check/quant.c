@@ -53,6 +53,7 @@ static void pack_arguments(const kernel_call *call, kernel_args *to) {
         .rows_type = s->rows.type,
         .panels = call_data(call, 1, 0),
         .scales = call_data(call, 2, 0),
+        .offsets = posenc_has_offset(s->rows.type) ? call_data(call, 3, 0) : NULL,
         .dim = s->rows.dim,
         .n_rows = s->rows.n_rows,
     };
@@ -66,6 +67,8 @@ static void describe_pack(kernel_call *call, const pack_shape *s) {
     call_quant_rows(call, &s->rows);
     call_row(call, "panels", OPERAND_OUT, ELEMENT_I32, n * s->rows.dim / 4);
     call_row(call, "scales", OPERAND_OUT, ELEMENT_F32, n * s->rows.dim / POSENC_QUANT_BLOCK);
+    if (posenc_has_offset(s->rows.type))
+        call_row(call, "offsets", OPERAND_OUT, ELEMENT_F32, n * s->rows.dim / POSENC_QUANT_BLOCK);
 }
 
 void sweep_pack_quants(const posenc_kernels *variant) {
@@ -91,9 +94,10 @@ void sweep_pack_quants(const posenc_kernels *variant) {
 
 typedef struct dot_shape {
     size_t dim, n_x, n_rows, x_pad, y_pad;
+    int has_offsets;
 } dot_shape;
 
-enum { X, X_SCALES, PANELS, SCALES, Y };
+enum { X, X_SCALES, PANELS, SCALES, Y, X_SUMS, OFFSETS };
 
 static void dot_arguments(const kernel_call *call, kernel_args *to) {
     const dot_shape *s = call->shape;
@@ -101,9 +105,11 @@ static void dot_arguments(const kernel_call *call, kernel_args *to) {
         .x = call_data(call, X, 0),
         .x_scales = call_data(call, X_SCALES, 0),
         .x_stride = s->dim + 2 * s->x_pad,
+        .x_sums = s->has_offsets ? call_data(call, X_SUMS, 0) : NULL,
         .scales_stride = s->dim / POSENC_QUANT_BLOCK + s->x_pad,
         .panels = call_data(call, PANELS, 0),
         .scales = call_data(call, SCALES, 0),
+        .offsets = s->has_offsets ? call_data(call, OFFSETS, 0) : NULL,
         .y = call_data(call, Y, 0),
         .y_stride = s->n_rows + s->y_pad,
         .dim = s->dim,
@@ -121,6 +127,10 @@ static void describe_dot(kernel_call *call, const dot_shape *s) {
     call_row(call, "panels", OPERAND_IN, ELEMENT_I32, n * s->dim / 4);
     call_row(call, "scales", OPERAND_IN, ELEMENT_F32, n * n_blocks);
     call_rows(call, "y", OPERAND_OUT, ELEMENT_F32, s->n_x, (ptrdiff_t)(s->n_rows + s->y_pad), s->n_rows);
+    if (s->has_offsets) {
+        call_rows(call, "x sums", OPERAND_IN, ELEMENT_F32, s->n_x, (ptrdiff_t)(n_blocks + s->x_pad), n_blocks);
+        call_row(call, "offsets", OPERAND_IN, ELEMENT_F32, n * n_blocks);
+    }
 }
 
 /* Integers up to the largest; in the first of eight cases all of them largest, of one sign or the other. */
@@ -134,7 +144,7 @@ static void set_dot(kernel_call *call, size_t which) {
         operand_set(panels, i, which / 16 % 2 ? (double)(int32_t)0x80808080 : (double)0x7f7f7f7f);
 }
 
-void sweep_dot_quants(const posenc_kernels *variant) {
+static void sweep_products(const posenc_kernels *variant, int has_offsets) {
     static kernel_call call;
     static const size_t counts[] = {64, 1, 33, 31, 32, 17, 0, 5}, rows_of_x[] = {1, 8, 21, 2, 15, 0, 35, 3};
     for (size_t which = 0; which < 8 * 8 * 4 * 2; which++) {
@@ -144,16 +154,22 @@ void sweep_dot_quants(const posenc_kernels *variant) {
             .n_rows = counts[which % 8],
             .x_pad = which / 3 % 3,
             .y_pad = which / 7 % 2 * 5,
+            .has_offsets = has_offsets,
         };
         test_fill fill = (test_fill)(which / 2 % FILL_COUNT);
-        if (!test_case("dot_quants dim=%zu n_x=%zu n_rows=%zu pads %zu %zu, %zu %s", s.dim, s.n_x, s.n_rows, s.x_pad,
-                       s.y_pad, which % 32, test_fill_name(fill)))
+        if (!test_case("dot_quants dim=%zu n_x=%zu n_rows=%zu pads %zu %zu, %zu %s%s", s.dim, s.n_x, s.n_rows, s.x_pad,
+                       s.y_pad, which % 32, test_fill_name(fill), has_offsets ? " offsets" : ""))
             continue;
         describe_dot(&call, &s);
         call_fill(&call, fill);
         set_dot(&call, which);
         call_check(&call, variant, FEW_PLACES);
     }
+}
+
+void sweep_dot_quants(const posenc_kernels *variant) {
+    sweep_products(variant, 0);
+    sweep_products(variant, 1);
 }
 
 /* ---- attend_quants ---- */

@@ -43,6 +43,7 @@ typedef union __m512i {
         __m256i low, high;
     };
     __m128i quarter[4];
+    int8_t i8[64];
     int16_t i16[32];
     int32_t i32[16];
     int64_t i64[8];
@@ -94,9 +95,10 @@ EMULATED_OF_2(__m512, _mm512_or_ps, _mm256_or_ps)
 EMULATED_OF_2(__m512i, _mm512_and_si512, _mm256_and_si256)
 EMULATED_OF_2(__m512i, emulated_or_si512, _mm256_or_si256)
 EMULATED_OF_1(__m512i, _mm512_abs_epi32, _mm256_abs_epi32)
-EMULATED_OF_2(__m512i, _mm512_sub_epi8, _mm256_sub_epi8)
+EMULATED_OF_2(__m512i, _mm512_add_epi8, _mm256_add_epi8)
 EMULATED_OF_2(__m512i, _mm512_madd_epi16, _mm256_madd_epi16)
 /* Within each 128 bits, in 512 as in 256. */
+EMULATED_OF_2(__m512i, _mm512_shuffle_epi8, _mm256_shuffle_epi8)
 EMULATED_OF_2(__m512i, _mm512_unpacklo_epi16, _mm256_unpacklo_epi16)
 EMULATED_OF_2(__m512i, _mm512_unpackhi_epi16, _mm256_unpackhi_epi16)
 EMULATED_OF_2(__m512i, _mm512_unpacklo_epi32, _mm256_unpacklo_epi32)
@@ -390,7 +392,27 @@ EMULATED void _mm512_mask_storeu_epi32(void *p, __mmask16 mask, __m512i a) {
     _mm512_mask_storeu_ps(p, mask, _mm512_castsi512_ps(a));
 }
 
+EMULATED __m512i _mm512_broadcast_i32x4(__m128i a) {
+    return (__m512i){.low = _mm256_broadcastsi128_si256(a), .high = _mm256_broadcastsi128_si256(a)};
+}
+
 /* Lanes of 8 and 16 bits, and gathers, one lane after the other. */
+EMULATED __mmask64 _mm512_test_epi8_mask(__m512i a, __m512i b) {
+    __mmask64 mask = 0;
+    for (int k = 0; k < 64; k++)
+        mask |= (__mmask64)((a.i8[k] & b.i8[k]) != 0) << k;
+    return mask;
+}
+EMULATED __m512i _mm512_mask_add_epi8(__m512i other, __mmask64 mask, __m512i a, __m512i b) {
+    for (int k = 0; k < 64; k++)
+        if (mask >> k & 1)
+            other.i8[k] = (int8_t)(a.i8[k] + b.i8[k]);
+    return other;
+}
+EMULATED __m256i _mm256_mask_add_epi8(__m256i other, __mmask32 mask, __m256i a, __m256i b) {
+    __m512i all = {.low = other, .high = other};
+    return _mm512_mask_add_epi8(all, mask, (__m512i){.low = a, .high = a}, (__m512i){.low = b, .high = b}).low;
+}
 EMULATED __m128i _mm_maskz_loadu_epi8(__mmask16 mask, const void *p) {
     uint8_t lanes[16] = {0};
     for (int k = 0; k < 16; k++)

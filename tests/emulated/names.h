@@ -3,16 +3,19 @@
 #define __m512 emulated_m512
 #define __m512d emulated_m512d
 #define __m512i emulated_m512i
+#define _mm256_mask_add_epi8 emulated_mm256_mask_add_epi8
 #define _mm256_mask_storeu_epi16 emulated_mm256_mask_storeu_epi16
 #define _mm256_maskz_loadu_epi16 emulated_mm256_maskz_loadu_epi16
 #define _mm256_maskz_loadu_ps emulated_mm256_maskz_loadu_ps
 #define _mm512_abs_epi32 emulated_mm512_abs_epi32
 #define _mm512_abs_ps emulated_mm512_abs_ps
 #define _mm512_add_epi32 emulated_mm512_add_epi32
+#define _mm512_add_epi8 emulated_mm512_add_epi8
 #define _mm512_add_pd emulated_mm512_add_pd
 #define _mm512_add_ps emulated_mm512_add_ps
 #define _mm512_and_ps emulated_mm512_and_ps
 #define _mm512_and_si512 emulated_mm512_and_si512
+#define _mm512_broadcast_i32x4 emulated_mm512_broadcast_i32x4
 #define _mm512_castpd_ps emulated_mm512_castpd_ps
 #define _mm512_castps256_ps512 emulated_mm512_castps256_ps512
 #define _mm512_castps512_ps256 emulated_mm512_castps512_ps256
@@ -55,6 +58,7 @@
 #define _mm512_loadu_si512 emulated_mm512_loadu_si512
 #define _mm512_madd_epi16 emulated_mm512_madd_epi16
 #define _mm512_mask_add_epi32 emulated_mm512_mask_add_epi32
+#define _mm512_mask_add_epi8 emulated_mm512_mask_add_epi8
 #define _mm512_mask_blend_epi16 emulated_mm512_mask_blend_epi16
 #define _mm512_mask_i32gather_epi32 emulated_mm512_mask_i32gather_epi32
 #define _mm512_mask_i32gather_ps emulated_mm512_mask_i32gather_ps
@@ -88,6 +92,7 @@
 #define _mm512_setr_epi64 emulated_mm512_setr_epi64
 #define _mm512_setzero_ps emulated_mm512_setzero_ps
 #define _mm512_setzero_si512 emulated_mm512_setzero_si512
+#define _mm512_shuffle_epi8 emulated_mm512_shuffle_epi8
 #define _mm512_shuffle_f32x4 emulated_mm512_shuffle_f32x4
 #define _mm512_slli_epi16 emulated_mm512_slli_epi16
 #define _mm512_slli_epi32 emulated_mm512_slli_epi32
@@ -99,10 +104,10 @@
 #define _mm512_storeu_ps emulated_mm512_storeu_ps
 #define _mm512_storeu_si512 emulated_mm512_storeu_si512
 #define _mm512_sub_epi32 emulated_mm512_sub_epi32
-#define _mm512_sub_epi8 emulated_mm512_sub_epi8
 #define _mm512_sub_pd emulated_mm512_sub_pd
 #define _mm512_sub_ps emulated_mm512_sub_ps
 #define _mm512_test_epi32_mask emulated_mm512_test_epi32_mask
+#define _mm512_test_epi8_mask emulated_mm512_test_epi8_mask
 #define _mm512_unpackhi_epi16 emulated_mm512_unpackhi_epi16
 #define _mm512_unpackhi_epi32 emulated_mm512_unpackhi_epi32
 #define _mm512_unpackhi_pd emulated_mm512_unpackhi_pd

@@ -42,9 +42,7 @@ static unsigned char *block_at(const posenc_view *view, int64_t c, int64_t row, 
 static double channel(const posenc_view *view, int64_t c, int64_t row, int64_t head, int64_t page) {
     if (!truth_is_blocks(view->dtype))
         return data_get(view, c, head, row, page);
-    const unsigned char *block = block_at(view, c, row, head, page);
-    return (double)truth_load(block, POSENC_F16) *
-           (double)truth_block_number(block, c % POSENC_QUANT_BLOCK, view->dtype);
+    return truth_read_block(block_at(view, c, row, head, page), c % POSENC_QUANT_BLOCK, view->dtype);
 }
 
 static void fill_row(const posenc_view *view, double size, int64_t row, int64_t head, int64_t page) {
@@ -56,7 +54,9 @@ static void fill_row(const posenc_view *view, double size, int64_t row, int64_t 
     for (int64_t c = 0; c < view->ne[0]; c += POSENC_QUANT_BLOCK) {
         unsigned char *block = block_at(view, c, row, head, page);
         truth_store(block, data_number(size / (truth_block_most(view->dtype) + 1.0)), POSENC_F16);
-        for (int64_t i = 2; i < (int64_t)truth_block_bytes(view->dtype); i++)
+        if (truth_block_header(view->dtype) > 2)
+            truth_store(block + 2, data_number(size), POSENC_F16);
+        for (size_t i = truth_block_header(view->dtype); i < truth_block_bytes(view->dtype); i++)
             block[i] = (unsigned char)data_random();
     }
 }

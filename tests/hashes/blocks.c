@@ -51,13 +51,13 @@ static void hash_caches(sweep *s, const posenc_rope *rope, int64_t head_dim, pos
         hash_blocks(s, &to[k]);
 }
 
-void hash_rope_blocks(sweep *s) {
+static void hash_to_blocks(sweep *s, posenc_dtype first, posenc_dtype last) {
     static const int64_t shapes[][4] = {
         {32, 32, 0, 0}, {128, 128, 0, 128}, {96, 50, 13, 32}, {576, 64, 512, 64}, {64, 0, 0, 2}};
     for (size_t k = 0; k < COUNT(shapes); k++)
         for (int layout = POSENC_ROPE_HALF; layout <= POSENC_ROPE_DEINTERLEAVE; layout++)
             EACH_TYPE(x_type)
-    for (int y_type = POSENC_FLOAT_TYPES; y_type < POSENC_TYPES; y_type++) {
+    for (int y_type = (int)first; y_type <= (int)last; y_type++) {
         fresh();
         posenc_rope *rope = rope_of((posenc_rope_layout)layout, shapes[k][0], shapes[k][1], shapes[k][2]);
         hash_caches(s, rope, shapes[k][0], x_type, (posenc_dtype)y_type, shapes[k][3]);
@@ -66,11 +66,11 @@ void hash_rope_blocks(sweep *s) {
 }
 
 /* Random blocks to each type, and shifted in place. */
-void hash_rope_from_blocks(sweep *s) {
+static void hash_from_blocks(sweep *s, posenc_dtype first, posenc_dtype last) {
     static const int64_t shapes[][3] = {{32, 32, 0}, {128, 128, 0}, {96, 50, 13}, {576, 64, 512}};
     for (size_t k = 0; k < COUNT(shapes); k++)
         for (int layout = POSENC_ROPE_HALF; layout <= POSENC_ROPE_INTERLEAVED; layout++)
-            for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++)
+            for (int type = (int)first; type <= (int)last; type++)
                 EACH_TYPE(y_type) {
                     fresh();
                     posenc_rope *rope = rope_of((posenc_rope_layout)layout, shapes[k][0], shapes[k][1], shapes[k][2]);
@@ -87,6 +87,20 @@ void hash_rope_from_blocks(sweep *s) {
                     hash_view(s, &y);
                     posenc_rope_free(rope);
                 }
+}
+
+/* The first formats that there were, whose hashes stay, and the others. */
+void hash_rope_blocks(sweep *s) {
+    hash_to_blocks(s, POSENC_Q8_0, POSENC_Q4_0);
+}
+
+void hash_rope_from_blocks(sweep *s) {
+    hash_from_blocks(s, POSENC_Q8_0, POSENC_Q4_0);
+}
+
+void hash_rope_formats(sweep *s) {
+    hash_to_blocks(s, POSENC_Q5_0, (posenc_dtype)(POSENC_TYPES - 1));
+    hash_from_blocks(s, POSENC_Q5_0, (posenc_dtype)(POSENC_TYPES - 1));
 }
 
 /* Out of place, and in place. */

@@ -38,6 +38,7 @@
     FAMILY(rope_tasks)                                                                                                 \
     FAMILY(rope_blocks)                                                                                                \
     FAMILY(rope_from_blocks)                                                                                           \
+    FAMILY(rope_formats)                                                                                               \
     FAMILY(hadamard)                                                                                                   \
     FAMILY(positions)                                                                                                  \
     FAMILY(sinusoidal)                                                                                                 \
@@ -75,6 +76,7 @@
     FAMILY(attention_task)                                                                                             \
     FAMILY(attention_lists)                                                                                            \
     FAMILY(attention_integers)                                                                                         \
+    FAMILY(attention_formats)                                                                                          \
     FAMILY(attention_bf16)                                                                                             \
     FAMILY(attention_bf16x2)                                                                                           \
     FAMILY(attention_bf16x3)                                                                                           \

@@ -173,7 +173,9 @@ static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n
     for (size_t b = 0; b < n_blocks; b++, blocks += size) {
         uint16_t scale = (uint16_t)((next(s) & 0x3ff) + (8 << 10)); /* f16, 2^-7 .. 2^-6 */
         memcpy(blocks, &scale, sizeof scale);
-        for (size_t c = sizeof scale; c < size; c++)
+        if (posenc_has_offset(type))
+            memcpy(blocks + sizeof scale, &(uint16_t){(uint16_t)next(s) & 0xbbff}, sizeof scale); /* below 1 in size */
+        for (size_t c = posenc_header_bytes(type); c < size; c++)
             blocks[c] = (unsigned char)next(s);
     }
     return by_head(posenc_view_dense(blocks - n_blocks * size, type, dim, n_k, KV_HEADS, last));
@@ -310,6 +312,20 @@ void hash_attention_integers(sweep *s) {
         for (size_t k = 0; k < COUNT(n_keys); k++)
             for (size_t round = 0; round < 2 * COUNT(types); round++)
                 hash_math(s, POSENC_MATH_INT16, dims[d], types[round / 2], n_keys[k], (posenc_dtype)(round % 3));
+}
+
+/* The other formats: in float32, and in integers with each other and with a float type. */
+void hash_attention_formats(sweep *s) {
+    static const int64_t dims[][2] = {{32, 32}, {64, 96}, {160, 128}};
+    static const posenc_dtype types[][2] = {{POSENC_Q5_0, POSENC_Q5_1},  {POSENC_Q5_1, POSENC_Q4_1},
+                                            {POSENC_Q4_1, POSENC_Q5_0},  {POSENC_IQ4_NL, POSENC_IQ4_NL},
+                                            {POSENC_F16, POSENC_IQ4_NL}, {POSENC_Q5_1, POSENC_BF16}};
+    static const int64_t n_keys[] = {33, 163, 700};
+    for (size_t d = 0; d < COUNT(dims); d++)
+        for (size_t k = 0; k < COUNT(n_keys); k++)
+            for (size_t round = 0; round < 2 * COUNT(types); round++)
+                hash_math(s, round % 2 ? POSENC_MATH_F32 : POSENC_MATH_INT16, dims[d], types[round / 2], n_keys[k],
+                          (posenc_dtype)(round % 3));
 }
 
 static void hash_bf16(sweep *s, posenc_attention_math math) {

@@ -54,6 +54,11 @@ def test_quantised_cache():
         np.testing.assert_allclose(out, expected, rtol=0, atol=2e-2)
     with pytest.raises(ValueError, match='k: '):
         posenc.attention(Q, *blocks, causal=False)
+    for name in 'q4_0', 'q5_0', 'q4_1', 'q5_1', 'iq4_nl':
+        blocks = [rope(x, 0, dtype=name) for x in (k, v)]
+        expected, _ = truth.attention(Q, *(posenc.dequantise(each, name) for each in blocks))
+        out = posenc.attention(Q, *blocks, causal=False, math='int16', k_type=name, v_type=name)
+        np.testing.assert_allclose(out, expected, rtol=0, atol=1e-4)
 
 
 def test_keys_rotated_on_load():

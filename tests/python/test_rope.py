@@ -236,13 +236,18 @@ def test_quantised_output():
     scale = np.abs(expected).reshape(3, 2, 2, 32).max(-1).repeat(32, -1) / 127
     bound = scale * (0.5001 + 127 * 2.0 ** -11)  # the scale is rounded too
     assert np.all(np.abs(read_q8(blocks) - expected) <= bound + 1e-6)
-    assert posenc.Rope(64)(x, 0, dtype='q4_0').shape == (3, 2, 36)
+    sizes = {'q4_0': 18, 'q5_0': 22, 'q4_1': 20, 'q5_1': 24, 'iq4_nl': 18}
+    for name, size in sizes.items():
+        blocks = posenc.Rope(64)(x, 0, dtype=name)
+        assert blocks.shape == (3, 2, 2 * size)
+        most = np.abs(expected).reshape(3, 2, 2, 32).max(-1).repeat(32, -1).reshape(3, 2, 64)
+        assert np.all(np.abs(posenc.dequantise(blocks, name) - expected) <= 0.22 * most)
 
 
 def test_quantised_input():
     """A context shift of a quantised cache: in place what the numbers give, and to any type."""
     rope, x = posenc.Rope(64), truth.normal(3, 2, 64)
-    for name in 'q8_0', 'q4_0':
+    for name in 'q8_0', 'q4_0', 'q5_0', 'q4_1', 'q5_1', 'iq4_nl':
         blocks = rope(x, 7, dtype=name)
         numbers = posenc.dequantise(blocks, name)
         if name == 'q8_0':
@@ -255,8 +260,8 @@ def test_quantised_input():
         assert np.array_equal(blocks, want)
         halves = posenc.dequantise(blocks, name, dtype='float16')
         assert halves.dtype == np.float16 and np.array_equal(halves, posenc.dequantise(blocks, name).astype(np.float16))
-    with pytest.raises(ValueError, match='x_type: .*q5_0'):
-        rope(blocks, 0, x_type='q5_0')
+    with pytest.raises(ValueError, match='x_type: .*q6_k'):
+        rope(blocks, 0, x_type='q6_k')
     with pytest.raises(ValueError, match='blocks: .*uint8'):
         posenc.dequantise(x, 'q8_0')
 
