@@ -100,6 +100,8 @@ CALLS = {
     'attention': (attend, heads(out=x(1, N, H, D), sinks=x(H), k_end=np.full(1, N, 'i4'))),
     'attention k_table': (attend, heads(out=x(1, N, H, D), **{'k_table.cos': COS, 'k_table.sin': SIN})),
     'attention lists': (attend, heads(out=x(1, N, H, D), lists=np.tile(tokens(), (N, 1)))),
+    'attention ragged': (attend, {'q': x(), 'k': x(), 'v': x(), 'out': x(), 'cu_q': np.array([0, 100, N], 'i4'),
+                                  'cu_k': np.array([0, 100, N], 'i4')}),
     'attention pages': (lambda **a: attend(n_k=N, **a), {
         'q': x(1, N, H, D), 'k': x(N // 16, 16, H, D), 'v': x(N // 16, 16, H, D), 'out': x(1, N, H, D),
         'pages': np.arange(N // 16, dtype='i4')}),
