@@ -106,7 +106,8 @@ V_INLINE void pair_offsets(const posenc_dot_quants_args *a, size_t i, size_t b, 
     }
 }
 
-V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_t i, size_t t, const size_t n_pairs) {
+V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_t i, size_t t, const size_t n_pairs,
+                        const int has_offsets) {
     size_t n_blocks = a->dim / POSENC_QUANT_BLOCK;
     const int8_t *panel = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL * 4;
     const float *scales = a->scales + t / POSENC_PANEL * n_blocks * POSENC_PANEL + t % POSENC_PANEL;
@@ -123,7 +124,7 @@ V_INLINE void pair_tile(const posenc_dot_quants_args *a, const x_pairs *x, size_
             sums[pair][0] = v_fma(v_from_int(exact[pair][0]), v_mul(x_scales, low), sums[pair][0]);
             sums[pair][1] = v_fma(v_from_int(exact[pair][1]), v_mul(x_scales, high), sums[pair][1]);
         }
-        if (a->offsets != NULL)
+        if (has_offsets)
             pair_offsets(a, i, b, (size_t)(scales - a->scales) + b * POSENC_PANEL, n_pairs, sums);
     }
     for (size_t pair = 0; pair < n_pairs; pair++) {
@@ -138,7 +139,10 @@ V_INLINE void pair_band(const posenc_dot_quants_args *a, size_t i, const size_t 
     x_pairs x;
     find_pairs(a, i, n_pairs, &x);
     for (size_t t = 0; t < a->n_rows; t += VF) {
-        pair_tile(a, &x, i, t, n_pairs);
+        if (a->offsets != NULL)
+            pair_tile(a, &x, i, t, n_pairs, 1);
+        else
+            pair_tile(a, &x, i, t, n_pairs, 0);
         if (i == 0) /* with the first rows of x */
             fetch_some(f, VF * a->dim);
     }
