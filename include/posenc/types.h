@@ -121,7 +121,8 @@ static inline posenc_view posenc_view_transpose(posenc_view view, int i, int j) 
 
 /** Elements begin .. begin + n - 1 along a dimension: 1 heads, 2 tokens. */
 static inline posenc_view posenc_view_slice(posenc_view view, int dim, int64_t begin, int64_t n) {
-    view.data = (char *)view.data + begin * view.nb[dim];
+    if (view.data != NULL)
+        view.data = (char *)view.data + begin * view.nb[dim];
     view.ne[dim] = n;
     return view;
 }

@@ -135,7 +135,10 @@ static void dot_rest(const posenc_dot_quants_args *a, size_t n_x, size_t n_rows)
     right.ahead[0].n = right.ahead[1].n = below.ahead[0].n = below.ahead[1].n = 0;
     right.panels += n_rows * a->dim;
     right.scales += n_rows * (a->dim / BLOCK);
-    right.offsets += a->offsets != NULL ? n_rows * (a->dim / BLOCK) : 0;
+    if (a->offsets != NULL) {
+        right.offsets += n_rows * (a->dim / BLOCK);
+        below.x_sums += n_x * a->scales_stride;
+    }
     right.y += n_rows;
     right.n_rows -= n_rows;
     right.n_x = n_x;
@@ -143,7 +146,6 @@ static void dot_rest(const posenc_dot_quants_args *a, size_t n_x, size_t n_rows)
         OF_QUANTS(dot_quants)(&right);
     below.x += n_x * a->x_stride;
     below.x_scales += n_x * a->scales_stride;
-    below.x_sums += a->offsets != NULL ? n_x * a->scales_stride : 0;
     below.y += n_x * a->y_stride;
     below.n_x -= n_x;
     if (below.n_x > 0)
