@@ -170,6 +170,15 @@ void posenc_attention_segment(const posenc_attention_unit *u, int64_t segment, p
 
 /* ---- Lists of keys (lists.c) ---- */
 
+/* An argument that does not go with another. */
+typedef struct posenc_attention_term {
+    const char *name;
+    int is_given;
+} posenc_attention_term;
+
+/* Name of the first term that is given; NULL: none. (check.c) */
+const char *posenc_attention_first_given(const posenc_attention_term *terms, size_t n);
+
 /* Checks lists of keys. Softmax's parameters and pages must have been checked. */
 posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc_view *scores);
 

@@ -50,6 +50,13 @@ posenc_status posenc_check_attention(const posenc_view *q, const posenc_view *k,
     return status;
 }
 
+const char *posenc_attention_first_given(const posenc_attention_term *terms, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (terms[i].is_given)
+            return terms[i].name;
+    return NULL;
+}
+
 posenc_status posenc_check_lse(const posenc_attention_args *t) {
     if (t->lse == NULL)
         return POSENC_OK;

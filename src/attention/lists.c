@@ -27,10 +27,7 @@ static int64_t length_of(const int32_t *list, int64_t n_max) {
 static posenc_status check_other_terms(const posenc_score_params *params) {
     if (params->positions.keys != NULL)
         return posenc_refuse(POSENC_ERR_POSITION, "lists do not go with positions.keys: a listed key has its number");
-    const struct {
-        const char *name;
-        int is_given;
-    } terms[] = {
+    const posenc_attention_term terms[] = {
         {"bool_mask", params->bool_mask != NULL},
         {"tree", params->tree != NULL},
         {"bias.tensor", params->bias.tensor != NULL},
@@ -38,11 +35,10 @@ static posenc_status check_other_terms(const posenc_score_params *params) {
         {"sequences.cu_seqlens", params->sequences.cu_seqlens != NULL},
         {"mask.n_first", params->mask.n_first > 0},
     };
-    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++)
-        if (terms[i].is_given)
-            return posenc_refuse(POSENC_ERR_MASK, "lists do not go with %s: list only the keys that it leaves",
-                                 terms[i].name);
-    return POSENC_OK;
+    const char *name = posenc_attention_first_given(terms, sizeof terms / sizeof terms[0]);
+    return name == NULL
+               ? POSENC_OK
+               : posenc_refuse(POSENC_ERR_MASK, "lists do not go with %s: list only the keys that it leaves", name);
 }
 
 /* Heads of q share lists evenly, and each list is of one KV head. */

@@ -30,10 +30,7 @@ static posenc_status check_terms(const posenc_attention_args *args) {
     const posenc_score_params *params = args->params;
     if (params->positions.queries != NULL || params->positions.keys != NULL)
         return posenc_refuse(POSENC_ERR_POSITION, "ragged batches do not go with given positions");
-    const struct {
-        const char *name;
-        int is_given;
-    } terms[] = {
+    const posenc_attention_term terms[] = {
         {"bool_mask", params->bool_mask != NULL},
         {"block_mask", args->block_mask != NULL},
         {"tree", params->tree != NULL},
@@ -42,10 +39,8 @@ static posenc_status check_terms(const posenc_attention_args *args) {
         {"bias.by_key", params->bias.by_key.products != NULL},
         {"sequences.cu_seqlens", params->sequences.cu_seqlens != NULL},
     };
-    for (size_t i = 0; i < sizeof terms / sizeof terms[0]; i++)
-        if (terms[i].is_given)
-            return posenc_refuse(POSENC_ERR_MASK, "ragged batches do not go with %s", terms[i].name);
-    return POSENC_OK;
+    const char *name = posenc_attention_first_given(terms, sizeof terms / sizeof terms[0]);
+    return name == NULL ? POSENC_OK : posenc_refuse(POSENC_ERR_MASK, "ragged batches do not go with %s", name);
 }
 
 /* Strides from sequence to sequence, and of lists from token to token. */
