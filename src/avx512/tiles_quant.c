@@ -183,16 +183,16 @@ V_INLINE void unpack_nibbles(int8_t nibbles[4][BLOCK / 2], const uint32_t bits[4
         low[k] = bits[k / 4] >> k % 4 * 4;
         high[k] = low[k] >> BLOCK / 2;
     }
-    for (size_t k = 0; k < BLOCK / 2; k += VF) {
-        vi both = vi_load(nibbles[0] + k * 4);
+    for (size_t k = 0; k < BLOCK / 2; k += VF) { /* a lane is four channels, a row four lanes */
+        vi both = vi_load(nibbles[k / 4]);
         vi first = vi_low_nibbles(both, posenc_integers_of(type));
         vi second = vi_high_nibbles(both, posenc_integers_of(type));
         if (posenc_packing_of(type) == POSENC_IN_FIVE_BITS) {
             first = vi_add_fifth(first, vi_load(low + k), 0);
             second = vi_add_fifth(second, vi_load(high + k), 0);
         }
-        vi_store(to->low[0] + k * 4, first);
-        vi_store(to->high[0] + k * 4, second);
+        vi_store(to->low[k / 4], first);
+        vi_store(to->high[k / 4], second);
     }
 }
 
