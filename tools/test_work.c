@@ -15,7 +15,7 @@ static int64_t count_strange(const work *w, int64_t n) {
     double smallest = w->type == POSENC_F16 ? 0x1p-14 : (double)FLT_MIN;
     int64_t strange = 0;
     for (int64_t i = 0; i < n; i++) {
-        double size = fabs((double)posenc_load(w->data, (size_t)i, w->type));
+        double size = fabs((double)posenc_load_stored(w->data, (size_t)i, w->type));
         strange += !(size >= smallest && isfinite(size));
     }
     return strange;

@@ -32,7 +32,8 @@ static void multiply(const posenc_view *q, const posenc_view *k, const posenc_vi
                     const void *query = posenc_view_at(q, h, i, b), *key = posenc_view_at(k, h / group, j, b);
                     double sum = 0.0;
                     for (size_t c = 0; c < (size_t)q->ne[0]; c++)
-                        sum += (double)posenc_load(query, c, q->dtype) * (double)posenc_load(key, c, k->dtype);
+                        sum += (double)posenc_load_stored(query, c, q->dtype) *
+                               (double)posenc_load_stored(key, c, k->dtype);
                     ((float *)posenc_view_at(scores, i, h, b))[j] = (float)sum;
                 }
 }
@@ -52,8 +53,8 @@ static void mix(const posenc_score_params *params, const posenc_view *p, const p
                     double sum = is_nan ? (double)NAN : 0.0;
                     for (int64_t j = 0; j < v->ne[2]; j++)
                         if (row[j] != 0.0f)
-                            sum +=
-                                (double)row[j] * (double)posenc_load(posenc_view_at(v, h / group, j, b), c, v->dtype);
+                            sum += (double)row[j] *
+                                   (double)posenc_load_stored(posenc_view_at(v, h / group, j, b), c, v->dtype);
                     posenc_store(posenc_view_at(out, h, i, b), c, (float)sum, out->dtype);
                 }
 }

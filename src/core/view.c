@@ -54,8 +54,8 @@ static posenc_status refuse_extents(const posenc_view *view, const char *why) {
 }
 
 /* 1 if a stride is below a row's bytes, as one in elements is; 0 repeats a row. */
-static int rows_overlap(const posenc_view *view, int i) {
-    return view->ne[i] > 1 && view->nb[i] != 0 && llabs(view->nb[i]) < view->ne[0] * posenc_dtype_size(view->dtype);
+static int rows_overlap(const posenc_view *view, int i, int64_t row_bytes) {
+    return view->ne[i] > 1 && view->nb[i] != 0 && llabs(view->nb[i]) < row_bytes;
 }
 
 posenc_status posenc_check_input(const posenc_view *view) {
@@ -75,13 +75,14 @@ posenc_status posenc_check_input(const posenc_view *view) {
                              (long long)size);
     if (!posenc_is_aligned(view->data, size))
         return posenc_refuse(POSENC_ERR_STRIDE, "data is not aligned to %d bytes", (int)size);
+    int64_t row_bytes = view->ne[0] * size;
     for (int i = 1; i < 4; i++) {
         if (view->nb[i] & (size - 1) || posenc_leaves_limit(view->ne[i], view->nb[i]))
             return posenc_refuse(POSENC_ERR_STRIDE, "nb[%d] is %lld: no multiple of %d, or too large", i,
                                  (long long)view->nb[i], (int)size);
-        if (rows_overlap(view, i))
+        if (rows_overlap(view, i, row_bytes))
             return posenc_refuse(POSENC_ERR_STRIDE, "nb[%d] is %lld bytes, but a row has %lld", i,
-                                 (long long)view->nb[i], (long long)(view->ne[0] * size));
+                                 (long long)view->nb[i], (long long)row_bytes);
     }
     return POSENC_OK;
 }

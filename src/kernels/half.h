@@ -81,27 +81,39 @@ static inline float posenc_offset(const void *row, size_t i, posenc_dtype type) 
     return posenc_value(row, i, 0, type);
 }
 
-/* Element i of an array of the type. */
+/* Element i of an array of a type without blocks. Float32 is what remains: as a case of its own it costs scalar RoPE
+ * 30 % (gcc 12). */
 static inline float posenc_load(const void *p, size_t i, posenc_dtype type) {
     switch (type) {
+        POSENC_TAKES_NO_BLOCKS;
     case POSENC_F16: return posenc_from_f16(((const uint16_t *)p)[i]);
     case POSENC_BF16: return posenc_from_bf16(((const uint16_t *)p)[i]);
-    case POSENC_F32: return ((const float *)p)[i];
+    case POSENC_F32: break;
+    }
+    return ((const float *)p)[i];
+}
+
+/* Element i of an array of any type. Loops that read no blocks call posenc_load: scalar RoPE takes 1.9 times as long
+ * with the formats in its loop. */
+static inline float posenc_load_stored(const void *p, size_t i, posenc_dtype type) {
+    switch (type) {
+        POSENC_TAKES_NO_FLOATS;
 #define CASE(type, name, ...)                                                                                          \
     case type: return posenc_value(p, i, posenc_number(p, i, type), type);
         POSENC_EACH_FORMAT(CASE)
 #undef CASE
     }
-    return 0.0f;
+    return posenc_load(p, i, type);
 }
 
 static inline void posenc_store(void *p, size_t i, float value, posenc_dtype type) {
     switch (type) {
         POSENC_TAKES_NO_BLOCKS;
-    case POSENC_F16: ((uint16_t *)p)[i] = posenc_to_f16(value); break;
-    case POSENC_BF16: ((uint16_t *)p)[i] = posenc_to_bf16(value); break;
-    case POSENC_F32: ((float *)p)[i] = value; break;
+    case POSENC_F16: ((uint16_t *)p)[i] = posenc_to_f16(value); return;
+    case POSENC_BF16: ((uint16_t *)p)[i] = posenc_to_bf16(value); return;
+    case POSENC_F32: break;
     }
+    ((float *)p)[i] = value;
 }
 
 #endif

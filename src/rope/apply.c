@@ -248,9 +248,10 @@ static void pass_on(const walk *w, const heads *finished, const heads *h) {
         w->kernels->convert_rows(&args);
 }
 
-/* A few heads at a time, in y itself if it is float32. */
-static void stage(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
-                  const float *sin_row) {
+/* A few heads at a time, in y itself if it is float32. Not inlined, nor is do_quantised_heads: clang would give every
+ * call their room on the stack. */
+static __attribute__((noinline)) void stage(const walk *w, const posenc_rope_tensor *tensor, const heads *h,
+                                            const float *cos_row, const float *sin_row) {
     float room[POSENC_STAGED];
     int64_t head_dim = w->rope->params.head_dim, at_once = POSENC_STAGED / head_dim;
     for (int64_t head = 0; head < h->n; head += at_once) {
@@ -346,8 +347,8 @@ static void copy_blocks(const posenc_rope_tensor *tensor, const heads *h) {
 }
 
 /* A few heads at a time, in float32: exactly what the blocks hold. */
-static void do_quantised_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t token, const heads *h,
-                               int64_t n_wanted) {
+static __attribute__((noinline)) void do_quantised_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t token,
+                                                         const heads *h, int64_t n_wanted) {
     float room[POSENC_STAGED];
     int64_t head_dim = w->rope->params.head_dim, at_once = POSENC_STAGED / head_dim;
     if (moves_blocks(w, tensor, token)) {

@@ -13,7 +13,7 @@ void VARIANT(attend_rows)(const posenc_attend_rows_args *a) {
             float sum = a->from != NULL ? a->from[i * a->y_stride + c] : -0.0f;
             for (int32_t k = a->begin[i]; k < a->end[i]; k++) {
                 const char *row = (const char *)a->rows[k] + (ptrdiff_t)(i / a->n) * a->head_stride;
-                float value = posenc_load(row, c, a->rows_type);
+                float value = posenc_load_stored(row, c, a->rows_type);
                 sum = posenc_fmaf(a->weights[i * a->weight_stride + (size_t)k], value, sum);
             }
             y[c] = a->keep != NULL ? posenc_fmaf(a->keep[i], y[c], sum) : sum;

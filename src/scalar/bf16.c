@@ -16,7 +16,7 @@ static uint16_t number_of(float x) {
 /* Channel c of a row; bf16, NaN too, is taken as it is. */
 static uint16_t number_at(const void *row, size_t c, posenc_dtype type) {
     if (type != POSENC_BF16)
-        return number_of(posenc_load(row, c, type));
+        return number_of(posenc_load_stored(row, c, type));
     uint16_t bits = ((const uint16_t *)row)[c];
     return fabsf(posenc_from_bf16(bits)) < POSENC_BF16_LEAST ? 0 : bits;
 }
@@ -24,7 +24,7 @@ static uint16_t number_at(const void *row, size_t c, posenc_dtype type) {
 /* bf16 number of a channel (part 0), or its second part: the channel minus the number. */
 static uint16_t part_at(const void *row, size_t c, posenc_dtype type, size_t part) {
     uint16_t number = number_at(row, c, type);
-    return part == 0 ? number : number_of(posenc_load(row, c, type) - posenc_from_bf16(number));
+    return part == 0 ? number : number_of(posenc_load_stored(row, c, type) - posenc_from_bf16(number));
 }
 
 void VARIANT(round_rows)(const posenc_round_rows_args *a) {

@@ -12,7 +12,7 @@ void VARIANT(convert_rows)(const posenc_convert_args *a) {
         float head_factor = a->head_factors != NULL ? a->head_factors[h] : 1.0f;
         for (size_t i = 0; i < a->n; i++) {
             float weight = a->weight != NULL ? a->weight[i] : 1.0f;
-            float z = posenc_load(x, i, a->x_type) * head_factor;
+            float z = posenc_load_stored(x, i, a->x_type) * head_factor;
             posenc_store(y, i, z * (weight * a->factor), a->y_type);
         }
     }

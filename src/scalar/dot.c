@@ -14,7 +14,7 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
             const float *row = a->panels + t / POSENC_PANEL * POSENC_PANEL * a->dim + t % POSENC_PANEL;
             float sum = 0.0f;
             for (size_t c = 0; c < a->dim; c++) {
-                float value = posenc_load(x, c, a->x_type);
+                float value = posenc_load_stored(x, c, a->x_type);
                 if (a->shift != NULL)
                     value += a->shift[c];
                 sum = posenc_fmaf(value, row[c * POSENC_PANEL], sum);
@@ -32,7 +32,7 @@ void VARIANT(dot_few)(const posenc_dot_few_args *a) {
             const char *row = (const char *)a->rows[t] + (ptrdiff_t)(i / a->n_x) * a->head_stride;
             float sum = 0.0f;
             for (size_t c = 0; c < a->dim; c++)
-                sum = posenc_fmaf(x[c], posenc_load(row, c, a->rows_type), sum);
+                sum = posenc_fmaf(x[c], posenc_load_stored(row, c, a->rows_type), sum);
             y[t] = sum;
         }
     }

@@ -12,7 +12,7 @@ void VARIANT(weighted_rows)(const posenc_weighted_rows_args *a) {
         const char *row = (const char *)a->rows + (a->index != NULL ? a->index[k] : (ptrdiff_t)k) * a->row_stride;
         float factor = a->factor * *(const float *)(const void *)weight;
         for (size_t c = 0; c < a->dim; c++) {
-            float value = posenc_load(row, c, a->rows_type);
+            float value = posenc_load_stored(row, c, a->rows_type);
             if (a->shift != NULL)
                 value += a->shift[c];
             if (a->relu && value < 0.0f)

@@ -207,7 +207,7 @@ static double element_at(const operand *o, const unsigned char *data, size_t i) 
         return (double)((const uint16_t *)(const void *)data)[i];
     if (o->type == ELEMENT_U8)
         return (double)data[i];
-    return (double)posenc_load(data, i, (posenc_dtype)o->type);
+    return (double)posenc_load_stored(data, i, (posenc_dtype)o->type);
 }
 
 void operand_set(operand *o, size_t at, double value) {
