@@ -8,14 +8,15 @@
 #include <posenc/types.h>
 
 /* Write the text of the calling thread: a status's general one, a value and what was wanted, or "name: " before what is
- * there. The functions below call them, inline so that a compiler sees which status they return. */
-void posenc_note_status(posenc_status status);
+ * there. The functions below call them, inline so that a compiler sees which status they return. Cold, so that the
+ * checks of a right call come without the registers and branches of texts. */
+__attribute__((cold)) void posenc_note_status(posenc_status status);
 #if defined(__GNUC__) && !defined(_WIN32)
 __attribute__((format(printf, 1, 2)))
 #endif
-void
+__attribute__((cold)) void
 posenc_note_text(const char *format, ...);
-void posenc_note_argument(const char *name);
+__attribute__((cold)) void posenc_note_argument(const char *name);
 
 /* Notes the status with its general text, and returns it. */
 static inline posenc_status posenc_refused(posenc_status status) {

@@ -55,7 +55,8 @@ static posenc_status refuse_extents(const posenc_view *view, const char *why) {
 
 /* 1 if a stride is below a row's bytes, as one in elements is; 0 repeats a row. */
 static int rows_overlap(const posenc_view *view, int i, int64_t row_bytes) {
-    return view->ne[i] > 1 && view->nb[i] != 0 && llabs(view->nb[i]) < row_bytes;
+    int64_t step = view->nb[i];
+    return step < row_bytes && step > -row_bytes && step != 0 && view->ne[i] > 1;
 }
 
 posenc_status posenc_check_input(const posenc_view *view) {
