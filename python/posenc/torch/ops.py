@@ -45,7 +45,8 @@ def require_operators(what):
 
 def side_by_side(x):
     """x itself, or a copy if the elements of its last axis do not lie side by side."""
-    return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
+    # Keys and values of a cache are contiguous, which takes a third of the time to ask for.
+    return x if x.is_contiguous() or x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
 
 
 def rope_text(rope):
