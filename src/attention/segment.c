@@ -61,8 +61,8 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
     return args;
 }
 
-/* Replaces a pair's scores by exponentials, and rescales its sum of exponentials to the new maximum. Not inlined: the
- * rotation of keys, which takes most stack, would have its room above it. */
+/* Replaces a pair's scores by exponentials, and rescales its sum of exponentials to the new maximum. Not inlined:
+ * its arrays would lie on the stack during the rotation of keys too, which takes most of it. */
 static __attribute__((noinline)) void soften(posenc_attention_block *b, int64_t pair) {
     const posenc_attention_unit *u = b->unit;
     float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
