@@ -79,13 +79,13 @@ V_INLINE vf value_of(const void *x, size_t v, const posenc_dtype type) {
     return load_typed(x, v * VF, VF, type);
 }
 
-/* The sign bit of the first of the values of that size, the largest or 0. */
-V_INLINE uint32_t sign_of_first(const void *x, int32_t size, const posenc_dtype type) {
+/* The sign bit of the first value of the largest size, or of the first zero. */
+V_INLINE uint32_t sign_of_first(const void *x, int32_t largest, const int of_zeros, const posenc_dtype type) {
     uint32_t found = 0, negative = 0;
     for (size_t v = 0; v < BLOCK_VECTORS; v++) {
         vf value = value_of(x, v, type);
         vi of_value = vi_from_bits(v_abs(value));
-        vm is_found = size > 0 ? vi_lt(vi_set1(size - 1), of_value) : vi_lt(of_value, vi_set1(1));
+        vm is_found = of_zeros ? vi_lt(of_value, vi_set1(1)) : vi_lt(vi_set1(largest - 1), of_value);
         found |= v_lane_bits(is_found) << (v * VF);
         negative |= v_lane_bits(vi_lt(vi_from_bits(value), vi_set1(0))) << (v * VF);
     }
@@ -117,7 +117,7 @@ V_INLINE int32_t range_of(const void *x, float *least, const posenc_dtype x_type
     }
     *least = -v_max_lanes(below);
     if (*least == 0.0f)
-        *least = sign_of_first(x, 0, x_type) != 0 ? -0.0f : 0.0f;
+        *least = sign_of_first(x, 0, 1, x_type) != 0 ? -0.0f : 0.0f;
     return (int32_t)posenc_bits(v_max_lanes(above) - *least);
 }
 
@@ -133,7 +133,7 @@ V_INLINE void find_span(blocks *b, size_t k, const posenc_dtype x_type, const po
         if (size < INFINITE)
             b->spans[k] = range_of(x, &b->leasts[k], x_type);
     } else if (number_of_span(y_type) < 0.0f) {
-        b->spans[k] = (int32_t)((uint32_t)size | sign_of_first(x, size, x_type));
+        b->spans[k] = (int32_t)((uint32_t)size | sign_of_first(x, size, 0, x_type));
     }
 }
 
