@@ -58,6 +58,16 @@ static void add_list(attention_job *job) {
     job->task.lists = &job->lists;
 }
 
+/* The same keys, in a list for each KV head. */
+static void add_lists_of_heads(attention_job *job) {
+    int64_t n_heads = job->cache.k.ne[1];
+    add_list(job);
+    int32_t *keys = bench_alloc(&job->base, (size_t)(n_heads * LISTED) * sizeof *keys);
+    for (int64_t h = 0; h < n_heads; h++)
+        memcpy(keys + h * LISTED, job->lists.keys, LISTED * sizeof *keys);
+    job->lists = (posenc_attention_lists){keys, LISTED, 0, 0, LISTED, n_heads};
+}
+
 /* ---- The lines of posenc-bench: each is registered in layout t and in h ---- */
 
 /* Heads, KV heads, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
@@ -103,6 +113,8 @@ static const struct {
     {"plain", NULL, NULL, 32, 4, 1, 16384, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"parts", NULL, add_parts, 32, 4, 1, 16384, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"list_f16", NULL, add_list, 32, 8, 1, 131072, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
+    {"lists_of_heads_f16", NULL, add_lists_of_heads, 32, 8, 1, 131072, 128, 0, 0, POSENC_F16, POSENC_MATH_F32,
+     POSENC_MASK_NONE},
     {"list_bf16", NULL, add_list, 32, 8, 1, 131072, 128, 0, 0, POSENC_BF16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"list_mla", NULL, add_list, 128, 1, 1, 131072, 576, 512, 0, POSENC_BF16, POSENC_MATH_F32, POSENC_MASK_NONE},
 };
@@ -110,7 +122,8 @@ static const struct {
 enum { N_LINES = sizeof lines / sizeof lines[0] };
 
 static attention_shape shape_of_line(int i, cache_layout layout) {
-    int is_decode = lines[i].n_q == 1 && lines[i].add != add_list; /* a list's keys are far apart anyway */
+    int has_list = lines[i].add == add_list || lines[i].add == add_lists_of_heads; /* whose keys are far apart anyway */
+    int is_decode = lines[i].n_q == 1 && !has_list;
     return (attention_shape){
         .name = lines[i].name,
         .n_heads = lines[i].n_heads,

@@ -149,6 +149,11 @@ static inline int64_t posenc_attention_pairs(const posenc_attention_unit *u) {
 /* Unit `number`, together with up to most - 1 units that follow it; n_units says how many. (unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most);
 
+/* KV heads from kv_head on, at most n, whose lists of the first query name the same keys in the same order: n where all
+ * heads share one. (lists.c) */
+int64_t posenc_attention_heads_with_one_list(const posenc_attention_call *call, int64_t batch, int64_t kv_head,
+                                             int64_t n);
+
 /* 1 if the heads of a token lie side by side, as engines append them to a cache. (unit.c) */
 int posenc_attention_has_whole_tokens(const posenc_view *x);
 

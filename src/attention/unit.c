@@ -41,15 +41,14 @@ static int64_t heads_apart(const posenc_attention_call *call) {
 
 /* KV heads that are computed together. Where heads lie side by side, a token is read as one piece: head by head, a
  * cache is read in pieces of some hundred bytes, KB apart, and decode takes 1.4 to 2.7 times as long (AMD Zen 3). */
-static int64_t heads_together(const posenc_attention_call *call, int64_t kv_head, int64_t most) {
+static int64_t heads_together(const posenc_attention_call *call, int64_t batch, int64_t kv_head, int64_t most) {
     const posenc_view *k = &call->args->k;
-    const posenc_attention_lists *lists = call->args->lists; /* queries, or heads, have their own keys */
-    int has_lists = lists != NULL && (call->args->q.ne[2] > 1 || lists->head_stride != 0);
-    if (call->per_kv_head > UNIT_PAIRS || has_lists)
-        return 1;
+    if (call->per_kv_head > UNIT_PAIRS || (call->args->lists != NULL && call->args->q.ne[2] > 1))
+        return 1; /* queries have lists of their own */
     int are_whole = posenc_attention_has_whole_tokens(k) && posenc_attention_has_whole_tokens(&call->args->v);
     int64_t n = are_whole ? UNIT_PAIRS / call->per_kv_head : heads_apart(call);
-    return posenc_min(posenc_min(n, k->ne[1] - kv_head), most);
+    n = posenc_min(posenc_min(n, k->ne[1] - kv_head), most);
+    return posenc_attention_heads_with_one_list(call, batch, kv_head, n);
 }
 
 /* Units of one KV head that are computed together. In float32 two units share the packing of keys: prompts take 0.96 to
@@ -63,14 +62,15 @@ static int64_t units_together(const posenc_attention_call *call, int64_t of_head
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most) {
     int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->args->k.ne[1];
     int64_t pairs = pairs_of_unit(call->per_kv_head, per_head), first = number % per_head * pairs;
-    int64_t kv_head = number / per_head % n_kv_heads, n_heads = heads_together(call, kv_head, most);
+    int64_t kv_head = number / per_head % n_kv_heads, batch = number / per_head / n_kv_heads;
+    int64_t n_heads = heads_together(call, batch, kv_head, most);
     int64_t n_units = n_heads > 1 ? 1 : units_together(call, number % per_head, per_head, most);
     return (posenc_attention_unit){
         .call = call,
         .kv_head = kv_head,
         .n_heads = n_heads,
         .n_units = n_heads * n_units,
-        .batch = number / per_head / n_kv_heads,
+        .batch = batch,
         .first = first,
         .n = posenc_min(call->per_kv_head - first, n_units * pairs),
         .n_keys = (size_t)call->scores.ne[0],
