@@ -73,7 +73,8 @@ static void write_places(const int places[POSENC_QUANT_BLOCK], char *block, pose
 }
 
 /* The value of largest size becomes the integer -n of 2 n. */
-static inline __attribute__((always_inline)) void quantise_even(const float x[POSENC_QUANT_BLOCK], char *block, int n, posenc_dtype type) {
+static inline __attribute__((always_inline)) void quantise_even(const float x[POSENC_QUANT_BLOCK], char *block, int n,
+                                                                posenc_dtype type) {
     int places[POSENC_QUANT_BLOCK];
     float scale = largest_of(x) / (float)-n, reciprocal = reciprocal_of(scale);
     write_scale(block, scale);

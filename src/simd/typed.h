@@ -57,8 +57,8 @@ V_INLINE vf load_blocks(const void *p, size_t i, const posenc_dtype type) {
     return posenc_has_offset(type) ? v_fma(scale, numbers, v_set1_f16(header + 1)) : v_mul(scale, numbers);
 }
 
-/* Of float types. Where the type is no constant, a loop keeps one comparison for each: with the formats beside them,
- * softmax with a mask of numbers took 1.1 times as long. */
+/* Loads elements of a float type. Where the type is no constant, a loop keeps one comparison for each type: with the
+ * formats beside them, softmax with a mask of numbers took 1.1 times as long. */
 V_INLINE vf load_float(const void *p, size_t i, size_t n, const posenc_dtype type) {
     const uint16_t *half = (const uint16_t *)p + i;
     const float *single = (const float *)p + i;
