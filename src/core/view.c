@@ -39,7 +39,10 @@ static span view_span(const posenc_view *view, int64_t period) {
 }
 
 int posenc_view_is_too_large(const posenc_view *view) {
+    enum { SMALL = 1 << 11 }; /* four of them multiply to less than POSENC_LIMIT */
     double product = 1.0;
+    if ((uint64_t)(view->ne[0] | view->ne[1] | view->ne[2] | view->ne[3]) < SMALL)
+        return 0;
     for (int i = 0; i < 4; i++) {
         if (view->ne[i] < 0)
             return 1;
