@@ -3,8 +3,9 @@
 set(flags_scalar -fno-tree-vectorize -fno-vectorize -fno-slp-vectorize)
 posenc_supported(flags_scalar ${flags_scalar})
 
-# Rows of src/tiers.def: columns_TIER and columns_TIER_FEATURE, lists by name, and features_TIER, names.
+# Rows of src/tiers.def: flags_TIER and folder_TIER, columns_TIER_FEATURE, a list by name, and features_TIER, names.
 set(tiers scalar)
+set(folder_scalar scalar)
 foreach(line IN LISTS posenc_tier_rows)
   string(REGEX REPLACE "^[A-Z]+\\(|\\)$" "" columns "${line}")
   string(REPLACE ", " ";" columns "${columns}")
@@ -13,6 +14,7 @@ foreach(line IN LISTS posenc_tier_rows)
   if(line MATCHES "^TIER")
     list(GET columns 2 architecture)
     list(GET columns 4 flags)
+    list(GET columns 5 folder_${tier})
     separate_arguments(flags_${tier} UNIX_COMMAND "${flags}")
     if(WIN32 AND CMAKE_C_COMPILER_ID STREQUAL "GNU" AND architecture STREQUAL "x86_64") # see meson.build
       list(APPEND flags_${tier} -Wa,-muse-unaligned-vector-move)
@@ -42,7 +44,7 @@ function(posenc_add_kernels variant tier sources flags definitions)
     ${posenc_hardening} ${flags_${tier}} ${flags} ${posenc_hardening_kernels} ${without_lto})
   target_compile_definitions(posenc_${variant} PRIVATE
     POSENC_VARIANT=${variant} POSENC_TIER=POSENC_ISA_${TIER} ${definitions})
-  target_include_directories(posenc_${variant} PRIVATE "${PROJECT_SOURCE_DIR}/src/${tier}") # whose vec.h
+  target_include_directories(posenc_${variant} PRIVATE "${PROJECT_SOURCE_DIR}/src/${folder_${tier}}") # whose vec.h
   set_target_properties(posenc_${variant} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
   set(posenc_kernels ${posenc_kernels} posenc_${variant} PARENT_SCOPE)
   if(NOT variant STREQUAL "scalar")
@@ -100,7 +102,7 @@ foreach(tier IN LISTS tiers)
   endif()
   set(sources)
   foreach(family IN LISTS families)
-    set(source "${PROJECT_SOURCE_DIR}/src/${tier}/${family}.c") # else the body for all vector tiers
+    set(source "${PROJECT_SOURCE_DIR}/src/${folder_${tier}}/${family}.c") # else the body for all vector tiers
     if(NOT EXISTS "${source}")
       set(source "${PROJECT_SOURCE_DIR}/src/simd/${family}.c")
     endif()

@@ -21,7 +21,10 @@ static posenc_isa_tier best_supported(void) {
         return POSENC_ISA_AVX512;
     if (posenc_isa_supported(POSENC_ISA_AVX2))
         return POSENC_ISA_AVX2;
-    return posenc_isa_supported(POSENC_ISA_NEON) ? POSENC_ISA_NEON : POSENC_ISA_SCALAR;
+    for (int tier = POSENC_ISA_NEON; tier < POSENC_ISA_COUNT; tier++) /* one of these at most */
+        if (posenc_isa_supported((posenc_isa_tier)tier))
+            return (posenc_isa_tier)tier;
+    return POSENC_ISA_SCALAR;
 }
 
 /* 1 if the text is the tier's name, or TIER-FEATURE with a feature of the tier, in any case. */

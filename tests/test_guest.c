@@ -357,7 +357,7 @@ static int flushes(void) {
 /* Outside the modes that posenc.h expects results may differ, but by little: so much of 1, or of the value. A product's
  * DIM roundings, each of a sum below 4 DIM, go all one way. */
 #define OUT_OF_MODE 0x1p-19
-#define OUT_OF_MODE_PRODUCT (DIM * 4.0 * DIM * 0x1p-23)
+#define OUT_OF_MODE_PRODUCT ((double)DIM * 4.0 * (double)DIM * 0x1p-23)
 
 static void compare(const float *results, const char *mode) {
     enum { PRODUCTS = 2 * DIM * TOKENS + 2 * KEYS * TOKENS };

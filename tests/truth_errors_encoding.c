@@ -498,7 +498,7 @@ static void test_resizing(void) {
     RETURNS(POSENC_ERR_ENUM, posenc_table_resize, &p, &x, &y, all);
     p = good;
     p.antialias = 1;
-    p.w_ratio = (double)TOKENS / (TOKENS + 0.5);
+    p.w_ratio = (double)TOKENS / ((double)TOKENS + 0.5);
     RETURNS(POSENC_OK, posenc_table_resize, &p, &x, &y, (posenc_range){0, 0}); /* the last centre on the edge */
     p.w_ratio *= 1.001;
     RETURNS(POSENC_ERR_SCALING, posenc_table_resize, &p, &x, &y, all);

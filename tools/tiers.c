@@ -2,19 +2,24 @@
 #include "tiers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+/* As people and as src/tiers.def call it. */
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86-64"
-enum { HAS_x86_64 = 1, HAS_aarch64 = 0 };
+#define FAMILY "x86_64"
 #elif defined(__aarch64__)
 #define ARCHITECTURE "AArch64"
-enum { HAS_x86_64 = 0, HAS_aarch64 = 1 };
+#define FAMILY "aarch64"
 #elif defined(__arm__)
 #define ARCHITECTURE "32-bit Arm"
-enum { HAS_x86_64 = 0, HAS_aarch64 = 0 };
+#define FAMILY "arm"
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCHITECTURE "64-bit RISC-V"
+#define FAMILY "riscv64"
 #else
 #define ARCHITECTURE "another architecture"
-enum { HAS_x86_64 = 0, HAS_aarch64 = 0 };
+#define FAMILY ""
 #endif
 
 const char *architecture_name(void) {
@@ -22,12 +27,12 @@ const char *architecture_name(void) {
 }
 
 static int belongs_here(posenc_isa_tier tier) {
-    static const int here[POSENC_ISA_COUNT] = {
-        [POSENC_ISA_SCALAR] = 1,
-#define TIER(name, NAME, architecture, ...) [POSENC_ISA_##NAME] = HAS_##architecture,
+    static const char *const families[POSENC_ISA_COUNT] = {
+        [POSENC_ISA_SCALAR] = FAMILY,
+#define TIER(name, NAME, architecture, ...) [POSENC_ISA_##NAME] = #architecture,
 #include "tiers.def"
     };
-    return here[tier];
+    return strcmp(families[tier], FAMILY) == 0;
 }
 
 const char *tier_absence(posenc_isa_tier tier) {

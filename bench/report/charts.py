@@ -14,8 +14,8 @@ import works  # noqa: E402
 from results import SIMD_TIERS, TIER_NAMES  # noqa: E402
 
 INK, MUTED, GRID = '#222222', '#666666', '#dddddd'
-TIER_COLOURS = {'avx512': '#0072b2', 'avx2': '#d55e00', 'neon': '#009e73'}
-TIER_MARKERS = {'avx512': 'o', 'avx2': 's', 'neon': 'D'}
+TIER_COLOURS = {**dict.fromkeys(SIMD_TIERS, '#cc79a7'), 'avx512': '#0072b2', 'avx2': '#d55e00', 'neon': '#009e73'}
+TIER_MARKERS = {**dict.fromkeys(SIMD_TIERS, '^'), 'avx512': 'o', 'avx2': 's', 'neon': 'D'}
 PEER_COLOUR, LIMIT_COLOUR = '#e6c37a', '#222222'
 DASHED = {'linestyle': (0, (4, 2)), 'linewidth': 1.1}
 

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 import works
 from race import Peer, our_tiers
-from results import quartiles
+from results import VECTOR, quartiles
 
 CLIFF = 1.5
-VECTOR = {'avx512': 16, 'avx2': 8, 'neon': 4}
 PASSES = 3
 CONFIRMATIONS = 7
 

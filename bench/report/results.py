@@ -1,4 +1,6 @@
 """Numbers out of the rounds: medians with their spread, ratios within rounds, goals."""
+import pathlib
+import re
 import statistics
 
 import works
@@ -8,8 +10,10 @@ VERSION = 2  # of a report; in the first, lines that a goal compares were not ra
 LIBRARIES = ('XNNPACK', 'PyTorch', 'ONNX Runtime', 'NumPy')  # and ggml, which has goals of its own
 ATTENTION_LIBRARIES = ('ggml', 'ggml graph', 'PyTorch', 'ONNX Runtime')
 ROTATION_LIBRARIES = ('ggml', 'XNNPACK', 'PyTorch', 'Hugging Face', 'ONNX Runtime', 'NumPy')
-SIMD_TIERS = ('avx512', 'avx2', 'neon')
-TIER_NAMES = {'avx512': 'AVX-512', 'avx2': 'AVX2', 'neon': 'NEON', 'scalar': 'scalar'}
+TIERS = (pathlib.Path(__file__).parents[2] / 'src/tiers.def').read_text(encoding='utf-8')
+VECTOR = {tier: int(floats) for tier, floats in reversed(re.findall(r'^TIER\((\w+), \w+, \w+, (\d+),', TIERS, re.M))}
+SIMD_TIERS = tuple(VECTOR)  # of an architecture the best first
+TIER_NAMES = {'scalar': 'scalar', **{tier: tier.upper().replace('AVX512', 'AVX-512') for tier in VECTOR}}
 
 
 def quartiles(values):

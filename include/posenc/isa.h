@@ -17,7 +17,7 @@
 POSENC_BEGIN_C
 
 /** Tiers. CPU features (VNNI, AMX, dot products, i8mm) speed up attention inside a tier and change no bits.
- * POSENC_ISA, read at load time, forces a tier: scalar, avx2, avx512, neon; or one without a feature: avx2-vnni,
+ * POSENC_ISA, read at load time, forces a tier by name: scalar, avx2 ..; or one without a feature: avx2-vnni,
  * avx512-vnni, avx512-amx, neon-dotprod, neon-i8mm. Case does not matter. A name that is unknown, or cannot run
  * here, means scalar, and a line on standard error. */
 typedef enum posenc_isa_tier {
@@ -25,13 +25,15 @@ typedef enum posenc_isa_tier {
     POSENC_ISA_AVX2,       /**< x86-64 with AVX2, FMA and F16C */
     POSENC_ISA_AVX512,     /**< x86-64 with AVX-512 F, BW, DQ and VL */
     POSENC_ISA_NEON,       /**< AArch64 baseline */
+    POSENC_ISA_RVV128,     /**< RISC-V V 1.0, VLEN 128 */
+    POSENC_ISA_RVV256,     /**< RISC-V V 1.0, VLEN 256 */
     POSENC_ISA_COUNT
 } posenc_isa_tier;
 
 /** Tier in use. */
 POSENC_API posenc_isa_tier posenc_isa(void);
 
-/** "scalar", "avx2", "avx512", "neon"; "unknown" for anything else. */
+/** "scalar", "avx2" ..; "unknown" for anything else. */
 POSENC_API const char *posenc_isa_name(posenc_isa_tier tier);
 
 /** 1 if the tier was compiled into this library. */

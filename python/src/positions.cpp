@@ -183,7 +183,7 @@ void bind_positions(py::module_ &module) {
         "isa", [] { return posenc_isa_name(posenc_isa()); }, "The instruction set in use.");
     module.def(
         "isa_select", [](const std::string &tier) { check(posenc_isa_select(tier_named(tier)), "isa_select", "tier"); },
-        "tier"_a, "Uses 'scalar', 'avx2', 'avx512' or 'neon' from now on; results are the same.");
+        "tier"_a, "Uses 'scalar' or a tier of isa_supported() from now on; results are the same.");
     module.def(
         "isa_supported", [] { return tiers_that(posenc_isa_supported); }, "Tiers that can run here.");
     module.def(

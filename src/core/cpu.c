@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Detection of instruction sets: CPUID and XGETBV on x86, hwcaps on ARM. */
+/* Detection of instruction sets: CPUID and XGETBV on x86, hwcaps on ARM and RISC-V. */
 #include "core/cpu.h"
 
 #include <stdatomic.h>
 
 #include "kernels/fma.h"
 
-#if (defined(__arm__) || defined(__aarch64__)) && defined(__linux__)
+#if (defined(__arm__) || defined(__aarch64__) || defined(__riscv)) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -113,7 +113,7 @@ int posenc_cpuid_has(const posenc_cpuid *words, posenc_cpu_feature feature) {
     }
 }
 
-#if defined(__arm__) || defined(__aarch64__)
+#if defined(__arm__) || defined(__aarch64__) || defined(__riscv)
 /* Auxiliary vector entries in which Linux describes the CPU: AT_HWCAP and AT_HWCAP2. */
 typedef enum linux_word { FIRST_WORD = 16, SECOND_WORD = 26 } linux_word;
 
@@ -159,6 +159,44 @@ enum { HWCAP_FOURTH_UNIT = 16 };
 
 static int has_fma(void) {
     return linux_tells(FIRST_WORD, HWCAP_FOURTH_UNIT);
+}
+
+int posenc_cpu_has(posenc_cpu_feature feature) {
+    (void)feature;
+    return 0;
+}
+
+#elif defined(__riscv)
+
+enum { HWCAP_V = 'v' - 'a' };
+
+/* Bytes of a vector; 0 without V 1.0. Kernels of vendors set the same bit for drafts of V, in which a type of vectors
+ * whose tail is agnostic is illegal: the sign of vtype. The instruction is a word: this file is compiled without V. */
+static uintptr_t vector_bytes(void) {
+    uintptr_t type, bytes = 0;
+    if (!linux_tells(FIRST_WORD, HWCAP_V))
+        return 0;
+    __asm__ volatile(".4byte 0x0c0072d7\n\t" /* vsetvli t0, zero, e8, m1, ta, ma */
+                     "csrr %0, 0xc21"         /* vtype */
+                     : "=r"(type)
+                     :
+                     : "t0");
+    if ((intptr_t)type >= 0)
+        __asm__ volatile("csrr %0, 0xc22" : "=r"(bytes)); /* vlenb */
+    return bytes;
+}
+
+int posenc_cpu_allows(posenc_isa_tier tier) {
+    switch (tier) {
+    case POSENC_ISA_SCALAR: return 1;
+    case POSENC_ISA_RVV128: return vector_bytes() == 16;
+    case POSENC_ISA_RVV256: return vector_bytes() == 32;
+    default: return 0;
+    }
+}
+
+static int has_fma(void) {
+    return 0; /* where the compiler was not told so */
 }
 
 int posenc_cpu_has(posenc_cpu_feature feature) {

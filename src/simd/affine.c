@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the affine function of a row; src/scalar/affine.c is the specification.
- * Needs: vec.h. Produces: affine_row. Used by: avx2, avx512, neon. */
+ * Needs: vec.h. Produces: affine_row. */
 #include "vec.h"
 
 #include "simd/typed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the angle kernels; src/scalar/angles.c is the specification.
- * Needs: vec.h. Produces: angle_anchors, angle_rows. Used by: avx2, avx512, neon. */
+ * Needs: vec.h. Produces: angle_anchors, angle_rows. */
 #include "vec.h"
 
 #include <stdlib.h>

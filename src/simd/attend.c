@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the weighted sums of rows; src/scalar/attend.c is the specification.
- * Needs: vec.h. Produces: attend_rows, attend_panels. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: attend_rows, attend_panels.
  *
  * A tile of some sums and some vectors of channels stays in registers while the rows pass by. A row is loaded and
  * widened once for all sums of a tile. Rows that only some of the tile's sums see are ragged: each sum asks for

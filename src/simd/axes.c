@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the sum of row and column terms; src/scalar/axes.c is the specification.
- * Needs: vec.h. Produces: add_axes. Used by: avx2, avx512, neon. */
+ * Needs: vec.h. Produces: add_axes. */
 #include "vec.h"
 
 #include "simd/typed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the products of bf16 matrices; src/scalar/bf16.c is the specification.
- * Needs: vec.h. Produces: round_rows, pack_pairs, pair_rows, multiply_pairs. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: round_rows, pack_pairs, pair_rows, multiply_pairs.
  *
  * A shift and a mask widen a vector of words to its even and its odd numbers. Each has a chain of fma of its own: a sum
  * has two chains, each half as long as the one chain of float32. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the conversion; src/scalar/convert.c is the specification.
- * Needs: vec.h. Produces: convert_rows, quantise_rows. Used by: avx2, avx512, neon. */
+ * Needs: vec.h. Produces: convert_rows, quantise_rows. */
 #include "vec.h"
 
 #include <float.h>

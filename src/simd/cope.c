@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the logits of contextual positions; src/scalar/cope.c is the specification.
- * Needs: vec.h. Produces: cope_row. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: cope_row.
  *
  * Keys are taken in chunks from the query backwards: gates by vectors, positions in order, logits by vectors. Once the
  * positions are clamped, only the logits remain to be computed. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the products with the rows of a table; src/scalar/dot.c is the specification.
- * Needs: vec.h. Produces: dot_rows, dot_few. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: dot_rows, dot_few.
  *
  * A tile is some rows of x times some vectors across panels. Its sums stay in registers while c runs. Tiles of TILE_X
  * rows do the bulk, panel by panel: a panel stays in the first cache while the rows of x pass by. The last rows go by

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the Hadamard transform; src/scalar/hadamard.c is the specification.
- * Needs: vec.h. Produces: hadamard_rows. Used by: avx2, avx512, neon. */
+ * Needs: vec.h. Produces: hadamard_rows. */
 #include "vec.h"
 
 #include "simd/typed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the RMS-norm; src/scalar/norm.c is the specification.
- * Needs: vec.h. Produces: rms_factors. Used by: avx2, avx512, neon. */
+ * Needs: vec.h. Produces: rms_factors. */
 #include "vec.h"
 
 #include "simd/typed.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the packing of rows into panels; src/scalar/pack.c is the specification.
- * Needs: vec.h. Produces: pack_rows, pack_values. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: pack_rows, pack_values.
  *
  * VF rows by VF channels are transposed in registers. Types of 16 bits are transposed before they are widened, which
  * halves the time. */

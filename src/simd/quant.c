@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of attention over quantised rows in integers; src/scalar/quant.c is the specification.
  * Needs: vec.h. Produces: pack_quants and, unless POSENC_OWN_QUANT_PRODUCTS is defined, dot_quants and attend_quants.
- * Used by: avx2, avx512, neon.
  *
  * Products: lanes are rows of the table. Four channels of a row are one lane of bytes, multiplied by four 16-bit
  * numbers at once. Weighted sums: lanes are channels, four rows of one channel are a lane. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of RoPE; src/scalar/rope.c is the specification.
  * Needs: vec.h. Produces: rope_half, rope_deinterleave, rope_channels and, unless POSENC_OWN_ROPE_INTERLEAVED is
- * defined, rope_interleaved. Used by: avx2 (with its own rope_interleaved), avx512, neon.
+ * defined, rope_interleaved: avx2 has its own.
  * A group of up to GROUP vectors of cosines, and as many of sines, stays in registers while the heads go by. */
 #include "vec.h"
 

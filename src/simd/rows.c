@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the rows of absolute encodings; src/scalar/rows.c is the specification.
- * Needs: vec.h. Produces: place_rows, mix_row, bit_rows, rbf_rows. Used by: avx2, avx512, neon. */
+ * Needs: vec.h. Produces: place_rows, mix_row, bit_rows, rbf_rows. */
 #include "vec.h"
 
 #include <string.h>

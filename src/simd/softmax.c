@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the softmax of attention logits; src/scalar/softmax.c is the specification.
- * Needs: vec.h. Produces: softmax_row. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: softmax_row.
  *
  * A float32 result goes through three passes (softmax_passes.h). Float32 scores are read by the first pass; scores of
  * 16 bits are widened into the result before it. A result of 16 bits cannot hold logits between passes: its row goes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the softmax's gradient; src/scalar/softmax_backward.c is the specification.
- * Needs: vec.h. Produces: softmax_backward. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: softmax_backward.
  *
  * Two passes over steps of 32 keys, as softmax.c has them: the sum of p dp, then the results. */
 #include "vec.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIMD body of the weighted sum of rows; src/scalar/weighted.c is the specification.
- * Needs: vec.h. Produces: weighted_rows. Used by: avx2, avx512, neon.
+ * Needs: vec.h. Produces: weighted_rows.
  *
  * Some vectors of y stay in registers while the rows pass by; their number hides the latency of fma. */
 #include "vec.h"

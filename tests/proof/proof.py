@@ -27,14 +27,14 @@ def cpu_name():
 
 
 def tier_folders():
-    return re.findall(r'^TIER\((\w+),', (ROOT / 'src/tiers.def').read_text(encoding='utf-8'), re.M)
+    return re.findall(r'^TIER\(.*, (\w+)\)$', (ROOT / 'src/tiers.def').read_text(encoding='utf-8'), re.M)
 
 
 def tiers():
     """Tiers of x86 that this CPU can run; scalar on other CPUs."""
     lines = pathlib.Path('/proc/cpuinfo').read_text(encoding='utf-8').splitlines()
     flags = next((set(line.split()) for line in lines if line.startswith('flags')), set())
-    rows = re.findall(r'^TIER\((\w+), \w+, x86_64, \d+, "(.*)"\)', (ROOT / 'src/tiers.def').read_text(encoding='utf-8'), re.M)
+    rows = re.findall(r'^TIER\((\w+), \w+, x86_64, \d+, "(.*)", \w+\)', (ROOT / 'src/tiers.def').read_text(encoding='utf-8'), re.M)
     wanted = {'scalar': set(), **{tier: {flag.removeprefix('-m') for flag in options.split()} for tier, options in rows}}
     return [tier for tier, needs in wanted.items() if needs <= flags]
 
