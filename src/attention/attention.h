@@ -107,8 +107,8 @@ struct posenc_attention_unit {
     float *query_scales, *query_sums; /* sums: of a block's integers, times its scale */
     float *scores;                    /* scores of a key block, then their exponentials; POSENC_KEY_BLOCK apart */
     float *side; /* weighted sums of a key block until its last run, posenc_sums_floats(v_dim) apart */
-    /* Scratch for a key block: addresses of the first head's keys, of some keys behind the block, and of its values. The
-     * second head's, where heads lie apart, follow POSENC_KEY_ROWS and POSENC_KEY_BLOCK addresses later. */
+    /* Scratch for a key block: addresses of the first head's keys, of some keys behind the block, and of its values.
+     * The second head's, where heads lie apart, follow POSENC_KEY_ROWS and POSENC_KEY_BLOCK addresses later. */
     const void **key_rows, **value_rows;
     /* Scratch for POSENC_KEYS_PACKED keys of one head: */
     float *panels;  /* packed keys */

@@ -77,8 +77,8 @@ static inline posenc_status posenc_check_workspace(size_t bytes, size_t needed) 
                                            (unsigned long long)bytes, (unsigned long long)needed);
 }
 
-/* 1 if |a b| is more than POSENC_LIMIT, for an extent a and a stride b. In double, which holds all products up to there,
- * and none that is larger looks smaller; an extent below 2^14 and a stride of 32 bits need no product. */
+/* 1 if |a b| is more than POSENC_LIMIT, for an extent a and a stride b. In double, which holds all products up to
+ * there, and none that is larger looks smaller; an extent below 2^14 and a stride of 32 bits need no product. */
 static inline int posenc_leaves_limit(int64_t a, int64_t b) {
     if ((uint64_t)a < 1 << 14 && (uint64_t)b + (UINT64_C(1) << 31) < UINT64_C(1) << 32)
         return 0;

@@ -57,8 +57,8 @@ V_INLINE vf v_twice_(vf a) { return __riscv_vrgather_vv_f32m1(a, __riscv_vsrl_vx
 V_INLINE vf v_load_twice(const float *p) { return v_twice_(__riscv_vle32_v_f32m1(p, VF / 2)); }
 V_INLINE vf v_load_twice_n(const float *p, size_t n) { return v_twice_(v_load_n(p, n / 2)); }
 
-/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one. Conversions are V's own alone: not every
- * CPU has Zvfhmin and Zvfbfmin ---- */
+/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one. Conversions are V's own alone: not
+ * every CPU has Zvfhmin and Zvfbfmin ---- */
 
 V_INLINE vuint16mf2_t v_load_16_n_(const uint16_t *p, size_t n) {
     return __riscv_vle16_v_u16mf2_tu(__riscv_vmv_v_x_u16mf2(0, VF), p, n);
