@@ -58,9 +58,9 @@ static posenc_encoding *encoding_of(uint16_t *table, int64_t n_rows) {
 static void layer_norm(float *row) {
     float mean = 0.0f, variance = 0.0f;
     for (int64_t i = 0; i < DIM; i++)
-        mean += row[i] / DIM;
+        mean += row[i] / (float)DIM;
     for (int64_t i = 0; i < DIM; i++)
-        variance += (row[i] - mean) * (row[i] - mean) / DIM;
+        variance += (row[i] - mean) * (row[i] - mean) / (float)DIM;
     for (int64_t i = 0; i < DIM; i++)
         row[i] = (row[i] - mean) / sqrtf(variance + 1e-12f);
 }
