@@ -205,9 +205,6 @@ posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, 
 void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
                                     const void **rows);
 
-/* Bytes of one row of x: the channels of one head of one token. */
-size_t posenc_attention_row_bytes(const posenc_view *x);
-
 /* Returns the address of row j in its page or list. Lowers *n to the rows from j on that lie at x's stride. */
 const void *posenc_attention_row_run(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);
 

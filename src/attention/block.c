@@ -182,8 +182,7 @@ static int waits(const posenc_attention_unit *u) {
  * would take 1.04 to 1.1 times as long (AMD Zen 3). */
 static int streams_values(const posenc_attention_unit *u) {
     enum { BLOCK_BYTES = 1 << 17 };
-    return u->n_heads > 1 ||
-           (waits(u) && POSENC_KEY_BLOCK * posenc_attention_row_bytes(&u->call->args->v) > BLOCK_BYTES);
+    return u->n_heads > 1 || (waits(u) && POSENC_KEY_BLOCK * posenc_row_bytes(&u->call->args->v) > BLOCK_BYTES);
 }
 
 /* RUN_BYTES: bytes of tokens at work, while as many are prefetched. Whole tokens often lie a power of two apart, and
@@ -232,7 +231,7 @@ void posenc_attention_find_runs(posenc_attention_block *b) {
 /* Bytes of a row that are read as one piece: from the first of the unit's heads to the end of its last, unless they lie
  * apart. */
 static size_t piece_bytes(const posenc_attention_unit *u, const posenc_view *x) {
-    return (are_apart(u, x) ? 0 : (size_t)((u->n_heads - 1) * x->nb[1])) + posenc_attention_row_bytes(x);
+    return (are_apart(u, x) ? 0 : (size_t)((u->n_heads - 1) * x->nb[1])) + posenc_row_bytes(x);
 }
 
 /* Rows [j, end) of the block, at most n of them. */

@@ -33,7 +33,7 @@ static int64_t heads_apart(const posenc_attention_call *call) {
     enum { ROW_BYTES = 512, FAR = 1 << 20 };
     const posenc_view *k = &call->args->k, *v = &call->args->v;
     return call->steps.multiply == posenc_attention_multiply_floats && call->per_kv_head <= POSENC_FEW &&
-                   posenc_attention_row_bytes(k) >= ROW_BYTES && posenc_attention_row_bytes(v) >= ROW_BYTES &&
+                   posenc_row_bytes(k) >= ROW_BYTES && posenc_row_bytes(v) >= ROW_BYTES &&
                    posenc_view_count(k) >= FAR
                ? POSENC_HEADS_APART
                : 1;
@@ -175,7 +175,7 @@ static void load_query(const posenc_attention_unit *u, posenc_row_place at, floa
 
 void posenc_attention_fetch_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t pair) {
     enum { AHEAD = 16 };
-    size_t bytes = posenc_attention_row_bytes(x);
+    size_t bytes = posenc_row_bytes(x);
     for (int64_t p = pair == 0 ? 0 : pair + AHEAD; p <= pair + AHEAD && p < posenc_attention_pairs(u); p++) {
         const char *row = posenc_token_at(x, posenc_attention_place(u, p));
         for (size_t byte = 0; byte < bytes; byte += LINE)

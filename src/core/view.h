@@ -17,12 +17,15 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
-/* Checks as above, which also take formats (kernels/formats.h). */
+/* Checks as above, which also take types of caches (kernels/formats.h). */
 posenc_status posenc_check_stored_input(const posenc_view *view);
 posenc_status posenc_check_stored_output(const posenc_view *view);
 
 /* The memory of a view of blocks, as a tensor of halves; of another, the view. For what looks at bytes alone. */
 posenc_view posenc_storage_of(const posenc_view *view);
+
+/* Bytes of a row of any type, without gaps. */
+size_t posenc_row_bytes(const posenc_view *view);
 
 /* Checks for calls that take float32 only: after the checks above, or combined with them. */
 posenc_status posenc_require_f32(const posenc_view *view);

@@ -13,7 +13,7 @@ void VARIANT(convert_rows)(const posenc_convert_args *a) {
         for (size_t i = 0; i < a->n; i++) {
             float weight = a->weight != NULL ? a->weight[i] : 1.0f;
             float z = posenc_load_stored(x, i, a->x_type) * head_factor;
-            posenc_store(y, i, z * (weight * a->factor), a->y_type);
+            posenc_store_plain(y, i, z * (weight * a->factor), a->y_type);
         }
     }
 }

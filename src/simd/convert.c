@@ -18,7 +18,7 @@ V_INLINE void convert_some(const posenc_convert_args *a, const char *x, char *y,
         factor = v_mul(load_typed(a->weight, i, n, POSENC_F32), factor);
         value = v_mul(value, head_factor);
     }
-    store_typed(y, i, v_mul(value, factor), n, y_type);
+    store_plain(y, i, v_mul(value, factor), n, y_type);
 }
 
 V_INLINE void convert(const posenc_convert_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
@@ -51,6 +51,13 @@ void VARIANT(convert_rows)(const posenc_convert_args *args) {
 #define CASE(type, ...)                                                                                                \
     case POSENC_TYPE_PAIR(type, POSENC_F32): convert(&a, type, POSENC_F32, 0); break;
         POSENC_EACH_FORMAT(CASE)
+        POSENC_EACH_FLOAT8_TYPE(CASE)
+#undef CASE
+#define CASE(type, ...)                                                                                                \
+    case POSENC_TYPE_PAIR(POSENC_F32, type): convert(&a, POSENC_F32, type, 0); break;                                  \
+    case POSENC_TYPE_PAIR(POSENC_F16, type): convert(&a, POSENC_F16, type, 0); break;                                  \
+    case POSENC_TYPE_PAIR(POSENC_BF16, type): convert(&a, POSENC_BF16, type, 0); break;
+        POSENC_EACH_FLOAT8_TYPE(CASE)
 #undef CASE
     }
 }
@@ -376,7 +383,7 @@ V_INLINE void quantise_from(const posenc_quantise_args *a, const posenc_dtype x_
 void VARIANT(quantise_rows)(const posenc_quantise_args *args) {
     const posenc_quantise_args a = *args; /* a copy: no store changes it */
     switch (a.x_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: quantise_from(&a, POSENC_F32); break;
     case POSENC_F16: quantise_from(&a, POSENC_F16); break;
     case POSENC_BF16: quantise_from(&a, POSENC_BF16); break;
