@@ -58,6 +58,16 @@ static void add_list(attention_job *job) {
     job->task.lists = &job->lists;
 }
 
+/* The same keys, in a list for each KV head. */
+static void add_lists_of_heads(attention_job *job) {
+    int64_t n_heads = job->cache.k.ne[1];
+    add_list(job);
+    int32_t *keys = bench_alloc(&job->base, (size_t)(n_heads * LISTED) * sizeof *keys);
+    for (int64_t h = 0; h < n_heads; h++)
+        memcpy(keys + h * LISTED, job->lists.keys, LISTED * sizeof *keys);
+    job->lists = (posenc_attention_lists){keys, LISTED, 0, 0, LISTED, n_heads};
+}
+
 /* ---- The lines of posenc-bench: each is registered in layout t and in h ---- */
 
 /* Heads, KV heads, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
@@ -93,6 +103,7 @@ static const struct {
     {"pages_64", NULL, NULL, 8, 8, 1, 4096, 128, 0, 64, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"plain", NULL, NULL, 32, 8, 1, 4096, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"q8_0", NULL, NULL, 32, 8, 1, 4096, 128, 0, 0, POSENC_Q8_0, POSENC_MATH_F32, POSENC_MASK_NONE},
+    {"f8_e4m3", NULL, NULL, 32, 8, 1, 4096, 128, 0, 0, POSENC_F8_E4M3, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"q8_0_int16", NULL, NULL, 32, 8, 1, 4096, 128, 0, 0, POSENC_Q8_0, POSENC_MATH_INT16, POSENC_MASK_NONE},
     {"q4_0_int16", NULL, NULL, 32, 8, 1, 4096, 128, 0, 0, POSENC_Q4_0, POSENC_MATH_INT16, POSENC_MASK_NONE},
     {"q5_0_int16", NULL, NULL, 32, 8, 1, 4096, 128, 0, 0, POSENC_Q5_0, POSENC_MATH_INT16, POSENC_MASK_NONE},
@@ -103,6 +114,8 @@ static const struct {
     {"plain", NULL, NULL, 32, 4, 1, 16384, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"parts", NULL, add_parts, 32, 4, 1, 16384, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"list_f16", NULL, add_list, 32, 8, 1, 131072, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
+    {"lists_of_heads_f16", NULL, add_lists_of_heads, 32, 8, 1, 131072, 128, 0, 0, POSENC_F16, POSENC_MATH_F32,
+     POSENC_MASK_NONE},
     {"list_bf16", NULL, add_list, 32, 8, 1, 131072, 128, 0, 0, POSENC_BF16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"list_mla", NULL, add_list, 128, 1, 1, 131072, 576, 512, 0, POSENC_BF16, POSENC_MATH_F32, POSENC_MASK_NONE},
 };
@@ -110,7 +123,8 @@ static const struct {
 enum { N_LINES = sizeof lines / sizeof lines[0] };
 
 static attention_shape shape_of_line(int i, cache_layout layout) {
-    int is_decode = lines[i].n_q == 1 && lines[i].add != add_list; /* a list's keys are far apart anyway */
+    int has_list = lines[i].add == add_list || lines[i].add == add_lists_of_heads; /* whose keys are far apart anyway */
+    int is_decode = lines[i].n_q == 1 && !has_list;
     return (attention_shape){
         .name = lines[i].name,
         .n_heads = lines[i].n_heads,

@@ -82,7 +82,7 @@ void bench_compare(bench_job *job, void *data, posenc_dtype type, size_t n) {
 void bench_random(void *x, posenc_dtype type, size_t n, float bound) {
     random_state random = {1};
     for (size_t i = 0; i < n; i++)
-        posenc_store(x, i, (float)random_symmetric(&random, (double)bound), type);
+        posenc_store_plain(x, i, (float)random_symmetric(&random, (double)bound), type);
 }
 
 posenc_view bench_view(bench_job *job, posenc_dtype type, int64_t ne0, int64_t ne1, int64_t ne2) {

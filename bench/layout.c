@@ -37,7 +37,7 @@ static const struct layout_type {
 } types[] = {
     {"f32", POSENC_F32, POSENC_MATH_F32, 1},           {"f16", POSENC_F16, POSENC_MATH_F32, 1},
     {"bf16", POSENC_BF16, POSENC_MATH_F32, 0},         {"q8_0", POSENC_Q8_0, POSENC_MATH_F32, 0},
-    {"q8_0_int16", POSENC_Q8_0, POSENC_MATH_INT16, 0},
+    {"q8_0_int16", POSENC_Q8_0, POSENC_MATH_INT16, 0}, {"f8_e4m3", POSENC_F8_E4M3, POSENC_MATH_F32, 0},
 };
 
 enum { N_CASES = sizeof cases / sizeof cases[0], N_TYPES = sizeof types / sizeof types[0] };
@@ -133,7 +133,7 @@ static void race_layouts(const layout_case *c, const struct layout_type *type, c
 static const char help[] =
     "usage: posenc-bench layout [OPTION VALUE]...: attention in layout t beside layout h, each case a row\n"
     "  --work decode|paged|window|prefill|causal\n"
-    "  --type f32|f16|bf16|q8_0|q8_0_int16\n"
+    "  --type f32|f16|bf16|q8_0|q8_0_int16|f8_e4m3\n"
     "  --heads 32x8|32x32|8x8\n"
     "  --keys 512|1024|4096|16384\n"
     "  --place hot|memory           pages of 4 KB, and with ',huge' huge ones: hot,huge memory,huge\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* f16 and bf16 in plain arithmetic: what src/kernels/half.h and the conversions of every vec.h are held to. Nothing
- * here is shared with them. */
+/* f16, bf16 and 8-bit floats in plain arithmetic: what src/kernels/half.h and the conversions of every vec.h are held
+ * to. Nothing here is shared with them. */
 #ifndef POSENC_TESTS_HALF_STATEMENT_H
 #define POSENC_TESTS_HALF_STATEMENT_H
 
@@ -39,6 +39,23 @@ static inline uint16_t half_nearest(double x, half_format f) {
     double steps = nearbyint(ldexp(fabs(x), f.fraction_bits - exponent));
     int bits = isinf(x) ? infinity : (int)steps + (exponent - f.least_exponent) * (1 << f.fraction_bits);
     return (uint16_t)((bits < infinity ? bits : infinity) | (signbit(x) ? 0x8000 : 0));
+}
+
+/* OCP E4M3: exponents from 2^-6 to 2^8, the largest with fractions up to 6; then NaN. */
+static inline double e4m3_value(uint8_t bits) {
+    int exponent = bits >> 3 & 15, fraction = bits & 7;
+    double magnitude = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+    if (exponent == 15 && fraction == 7)
+        magnitude = (double)NAN;
+    return bits & 0x80 ? -magnitude : magnitude;
+}
+
+/* The code nearest to x, at most 448 in size; 0x7f for NaN. */
+static inline uint8_t e4m3_nearest(float x) {
+    double size = fmin(fabs((double)x), 448.0);
+    int exponent = size < 0x1p-6 ? -6 : ilogb(size);
+    int bits = (int)nearbyint(ldexp(size, 3 - exponent)) + (exponent + 6) * 8;
+    return (uint8_t)(isnan(x) ? 0x7f : bits | (signbit(x) ? 0x80 : 0));
 }
 
 /* 1 if `got` is right for x: some NaN for a NaN, else the nearest. */

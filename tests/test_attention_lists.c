@@ -136,7 +136,7 @@ static void open_call(sparse_call *c, int round) {
     *c = (sparse_call){.rope = NULL};
     posenc_dtype k_type = (posenc_dtype)(round % N_TYPES), v_type = (posenc_dtype)truth_below(N_TYPES);
     int64_t n_k = 1 + truth_below(round % 8 ? 700 : 5200), n_max = 1 + truth_below(n_k), n_q = 1 + truth_below(4),
-            n_batch = 1 + truth_below(2), n_kv = 1 + truth_below(2),
+            n_batch = 1 + truth_below(2), n_kv = 1 + truth_below(3),
             group = truth_below(6) ? 1 + truth_below(9) : 90 + truth_below(20);
     int64_t dim = truth_below(3) ? 32 * (1 + truth_below(4)) : 128, v_dim = 32 * (1 + truth_below(5));
     int is_mla = round % 7 == 3;
@@ -151,8 +151,12 @@ static void open_call(sparse_call *c, int round) {
     c->params.mask = posenc_mask_none();
     int64_t n_heads = draw_list_heads(n_kv, group), n_lists = n_heads * n_q * n_batch;
     c->numbers = memory_of(c, (size_t)(n_lists * n_max) * sizeof(int32_t));
+    int has_equal = truth_below(2) > 0; /* heads name the same keys, most of them */
     for (int64_t i = 0; i < n_lists; i++)
-        draw_list(c->numbers + i * n_max, n_max, n_k);
+        if (has_equal && i % (n_heads * n_q) >= n_q && truth_below(4))
+            memcpy(c->numbers + i * n_max, c->numbers + (i - n_q) * n_max, (size_t)n_max * sizeof(int32_t));
+        else
+            draw_list(c->numbers + i * n_max, n_max, n_k);
     c->lists = (posenc_attention_lists){c->numbers, n_max, n_max, n_heads * n_q * n_max, n_heads > 1 ? n_q * n_max : 0,
                                         n_heads};
     if (truth_below(5) == 0)
@@ -255,24 +259,31 @@ static void attend_gathered(const sparse_call *c, int64_t i, int64_t g, int64_t 
     free(rows[0]);
 }
 
-/* Unit by unit from the last, or part by part. */
+/* The last of n units or partitions, a random number of them: units of several heads with one list are computed
+ * together. */
+static posenc_range last_of(int64_t n) {
+    return (posenc_range){truth_below(n), n};
+}
+
 static void run_listed(const sparse_call *c, int in_parts) {
-    int64_t n_units = posenc_attention_unit_count(&c->args.q, &c->args.k);
+    size_t scratch_bytes = posenc_attention_workspace_bytes(c->args.q.ne[0], c->args.v.ne[0]);
     if (!in_parts) {
-        for (int64_t i = n_units - 1; i >= 0; i--)
-            truth_ok(posenc_attention_run(&c->args, c->scratch,
-                                          posenc_attention_workspace_bytes(c->args.q.ne[0], c->args.v.ne[0]),
-                                          (posenc_range){i, i + 1}));
+        for (int64_t n = posenc_attention_unit_count(&c->args.q, &c->args.k); n > 0;) {
+            posenc_range units = last_of(n);
+            truth_ok(posenc_attention_run(&c->args, c->scratch, scratch_bytes, units));
+            n = units.begin;
+        }
         return;
     }
-    void *parts = malloc(posenc_attention_split_bytes(&c->args));
+    size_t bytes = posenc_attention_split_bytes(&c->args);
+    void *parts = malloc(bytes);
     assert_true(parts != NULL);
-    for (int64_t i = posenc_attention_split_count(&c->args) - 1; i >= 0; i--)
-        truth_ok(posenc_attention_split(&c->args, c->scratch,
-                                        posenc_attention_workspace_bytes(c->args.q.ne[0], c->args.v.ne[0]), parts,
-                                        posenc_attention_split_bytes(&c->args), (posenc_range){i, i + 1}));
-    truth_ok(
-        posenc_attention_combine_splits(&c->args, parts, posenc_attention_split_bytes(&c->args), posenc_range_all()));
+    for (int64_t n = posenc_attention_split_count(&c->args); n > 0;) {
+        posenc_range range = last_of(n);
+        truth_ok(posenc_attention_split(&c->args, c->scratch, scratch_bytes, parts, bytes, range));
+        n = range.begin;
+    }
+    truth_ok(posenc_attention_combine_splits(&c->args, parts, bytes, posenc_range_all()));
     free(parts);
 }
 

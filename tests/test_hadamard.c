@@ -121,7 +121,7 @@ static void test_inverse_and_products(void **state) {
         }
 }
 
-/* ---- Purpose of the transform: large channels of blocks ---- */
+/* ---- Purpose of the transform: large channels of blocks; 8-bit floats beside them ---- */
 
 enum { OUTLIER_DIM = 128, OUTLIER_TOKENS = 256, OUTLIER_SIZE = OUTLIER_TOKENS * OUTLIER_DIM };
 
@@ -136,7 +136,7 @@ static double loss_of(const posenc_rope *rope, float *x, posenc_dtype type, int6
                             .hadamard = hadamard};
     truth_ok(posenc_rope_apply_tensors(rope, &v, 1, NULL, NULL, POSENC_FORWARD, posenc_range_all()));
     for (int64_t i = 0; i < OUTLIER_SIZE; i++)
-        back[i] = (float)truth_read_block(blocks, i, type);
+        back[i] = truth_is_blocks(type) ? (float)truth_read_block(blocks, i, type) : truth_load(blocks + i, type);
     posenc_view read = posenc_view_dense(back, POSENC_F32, OUTLIER_DIM, 1, OUTLIER_TOKENS, 1);
     if (hadamard > 0)
         truth_ok(posenc_hadamard(&read, &read, hadamard, posenc_range_all()));
@@ -175,7 +175,7 @@ static void test_outliers(void **state) {
                with = loss_of(rope, outliers, (posenc_dtype)type, OUTLIER_DIM);
         print_message("%d: %d, %.4f, %.4f, %.4f\n", type, posenc_block_bytes((posenc_dtype)type),
                       loss_of(rope, plain, (posenc_dtype)type, 0), without, with);
-        assert_true(with < 0.7 * without);
+        assert_true(with < 0.7 * without || !truth_is_blocks((posenc_dtype)type));
     }
     posenc_rope_free(rope);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* src/kernels/half.h, the scalar tier's f16 and bf16, against plain arithmetic: every value widened, and floats of
- * every exponent rounded. Known encodings hold the arithmetic itself. */
+/* src/kernels/half.h, the scalar tier's f16, bf16 and 8-bit floats, against plain arithmetic: every value widened, and
+ * floats of every exponent rounded. Known encodings hold the arithmetic itself. */
 #include "harness.h"
 
 #include "half_statement.h"
@@ -73,6 +73,31 @@ static void test_rounding(void **state) {
     test_report_exact("float32 rounded to f16 and bf16", (size_t)2 * HALF_PROBES);
 }
 
+/* Every code and back, and floats of every exponent. Known encodings: OCP 8-bit floating point, table 2. */
+static void test_e4m3(void **state) {
+    (void)state;
+    (void)test_case("8-bit floats");
+    static const struct {
+        uint8_t bits;
+        double value;
+    } known[] = {{0x00, 0.0}, {0x01, 0x1p-9}, {0x07, 0x1.cp-7}, {0x08, 0x1p-6},
+                 {0x38, 1.0}, {0x7e, 448.0},  {0xfe, -448.0}};
+    for (size_t i = 0; i < COUNT(known); i++)
+        assert_true(test_same_double(e4m3_value(known[i].bits), known[i].value));
+    assert_true(e4m3_nearest(464.0f) == 0x7e && e4m3_nearest(-INFINITY) == 0xfe && e4m3_nearest(NAN) == 0x7f);
+    for (int code = 0; code < 256; code++) {
+        float value = posenc_from_f8_e4m3((uint8_t)code);
+        if (!test_same_float(value, (float)e4m3_value((uint8_t)code)))
+            test_fail("%02x is widened to %a", code, (double)value);
+        assert_int_equal(posenc_to_f8_e4m3(value), (code & 0x7f) == 0x7f ? 0x7f : code);
+    }
+    for (size_t i = 0; i < HALF_PROBES; i++)
+        if (posenc_to_f8_e4m3(half_probe(i)) != e4m3_nearest(half_probe(i)))
+            test_fail("%a is rounded to %02x", (double)half_probe(i), posenc_to_f8_e4m3(half_probe(i)));
+    test_count(HALF_PROBES);
+    test_report_exact("float32 rounded to 8-bit floats", HALF_PROBES);
+}
+
 static void test_elements(void **state) {
     (void)state;
     (void)test_case("posenc_load, posenc_store");
@@ -89,10 +114,8 @@ static void test_elements(void **state) {
 
 int main(void) {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_statement),
-        cmocka_unit_test(test_widening),
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_statement), cmocka_unit_test(test_widening), cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_e4m3),      cmocka_unit_test(test_elements),
     };
     return test_run_tier("f16 and bf16", POSENC_ISA_SCALAR, tests, sizeof tests / sizeof tests[0]);
 }

@@ -394,16 +394,23 @@ static void test_exp(void **state) {
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_loads),         cmocka_unit_test(test_loads_double),  cmocka_unit_test(test_stores),
-    cmocka_unit_test(test_stores_double), cmocka_unit_test(test_arithmetic),    cmocka_unit_test(test_fused),
-    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),         cmocka_unit_test(test_transpose),
-    cmocka_unit_test(test_max_lanes),     cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),
-    cmocka_unit_test(test_conversions),   cmocka_unit_test(test_sincospi),      cmocka_unit_test(test_exp),
-    cmocka_unit_test(test_half_loads),    cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening),
-    cmocka_unit_test(test_half_rounding), cmocka_unit_test(test_integer_loads), cmocka_unit_test(test_byte_loads),
-    cmocka_unit_test(test_transposition), cmocka_unit_test(test_bits),          cmocka_unit_test(test_rounding),
-    cmocka_unit_test(test_rounding_away), cmocka_unit_test(test_products),      cmocka_unit_test(test_byte_stores),
-    cmocka_unit_test(test_block_loads),   cmocka_unit_test(test_half_gathers),  cmocka_unit_test(test_nibble_loads),
+    cmocka_unit_test(test_loads),         cmocka_unit_test(test_loads_double),
+    cmocka_unit_test(test_stores),        cmocka_unit_test(test_stores_double),
+    cmocka_unit_test(test_arithmetic),    cmocka_unit_test(test_fused),
+    cmocka_unit_test(test_special_pairs), cmocka_unit_test(test_moves),
+    cmocka_unit_test(test_transpose),     cmocka_unit_test(test_max_lanes),
+    cmocka_unit_test(test_integers),      cmocka_unit_test(test_doubles),
+    cmocka_unit_test(test_conversions),   cmocka_unit_test(test_sincospi),
+    cmocka_unit_test(test_exp),           cmocka_unit_test(test_half_loads),
+    cmocka_unit_test(test_half_stores),   cmocka_unit_test(test_half_widening),
+    cmocka_unit_test(test_f8_loads),      cmocka_unit_test(test_f8_stores),
+    cmocka_unit_test(test_f8_rounding),   cmocka_unit_test(test_f8_transposition),
+    cmocka_unit_test(test_half_rounding), cmocka_unit_test(test_integer_loads),
+    cmocka_unit_test(test_byte_loads),    cmocka_unit_test(test_transposition),
+    cmocka_unit_test(test_bits),          cmocka_unit_test(test_rounding),
+    cmocka_unit_test(test_rounding_away), cmocka_unit_test(test_products),
+    cmocka_unit_test(test_byte_stores),   cmocka_unit_test(test_block_loads),
+    cmocka_unit_test(test_half_gathers),  cmocka_unit_test(test_nibble_loads),
     cmocka_unit_test(test_rows_of_bytes),
 };
 

@@ -16,6 +16,7 @@ size_t truth_block_bytes(posenc_dtype type) {
     switch (type) {
     case POSENC_F32:
     case POSENC_F16:
+    case POSENC_F8_E4M3:
     case POSENC_BF16: break;
     case POSENC_Q8_0: return truth_block_header(type) + TRUTH_BLOCK;
     case POSENC_Q4_0:
@@ -50,6 +51,7 @@ double truth_block_most(posenc_dtype type) {
     switch (type) {
     case POSENC_F32:
     case POSENC_F16:
+    case POSENC_F8_E4M3:
     case POSENC_BF16: break;
     case POSENC_Q8_0:
     case POSENC_IQ4_NL: return 127.0;
@@ -84,6 +86,7 @@ double truth_block_error(const float *x, posenc_dtype type) {
     switch (type) {
     case POSENC_F32:
     case POSENC_F16:
+    case POSENC_F8_E4M3:
     case POSENC_BF16: break;
     case POSENC_Q8_0: return scale < 65504.0 ? 0.5001 * scale + most * rounding_of(scale) : -1.0;
     case POSENC_Q4_0:
@@ -102,6 +105,7 @@ static float scale_of(float largest, posenc_dtype type) {
     switch (type) {
     case POSENC_F32:
     case POSENC_F16:
+    case POSENC_F8_E4M3:
     case POSENC_BF16: break;
     case POSENC_Q8_0: return (float)fabs((double)largest) / 127.0f;
     case POSENC_Q4_0: return largest / -8.0f;
@@ -134,6 +138,7 @@ static int number_of(float product, posenc_dtype type) {
     switch (type) {
     case POSENC_F32:
     case POSENC_F16:
+    case POSENC_F8_E4M3:
     case POSENC_BF16: break;
     case POSENC_Q8_0: return nearest(product);
     case POSENC_Q4_0: return at_most((int)floor((double)of_16), 15);
@@ -163,6 +168,7 @@ static void write_numbers(const int *numbers, posenc_dtype type, unsigned char *
     switch (type) {
     case POSENC_F32:
     case POSENC_F16:
+    case POSENC_F8_E4M3:
     case POSENC_BF16: break;
     case POSENC_Q8_0:
         for (int i = 0; i < TRUTH_BLOCK; i++)
@@ -261,6 +267,7 @@ int truth_block_number(const void *row, int64_t i, posenc_dtype type) {
     switch (type) {
     case POSENC_F32:
     case POSENC_F16:
+    case POSENC_F8_E4M3:
     case POSENC_BF16: break;
     case POSENC_Q8_0: return numbers[at] < 128 ? numbers[at] : numbers[at] - 256;
     case POSENC_Q4_0: return read_nibble(numbers, at) - 8;

@@ -464,7 +464,7 @@ static void refuse_large_heads(posenc_dtype type, int64_t hadamard) {
 
 void test_blocks(void **state) {
     (void)state;
-    for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++) {
+    for (int type = POSENC_FLOAT_TYPES; type < POSENC_FORMATS_END; type++) {
         refuse_blocks((posenc_dtype)type);
         refuse_read_blocks((posenc_dtype)type);
         refuse_dequantise((posenc_dtype)type);

@@ -192,10 +192,11 @@ void test_views(void **state) {
         for (int64_t off = 1; off < 4; off++)
             refuse_view(k, BOTH, DATA, 0, off, POSENC_ERR_STRIDE);
         int takes_blocks = strncmp(calls[k].name, "posenc_rope_apply", 17) == 0; /* of DIM channels there are none */
-        for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++) {
+        for (int type = POSENC_FLOAT_TYPES; type < POSENC_FORMATS_END; type++) {
             refuse_view(k, INPUT, DTYPE, 0, type, takes_blocks ? POSENC_ERR_SHAPE : POSENC_ERR_DTYPE);
             refuse_view(k, OUTPUT, DTYPE, 0, type, takes_blocks ? POSENC_ERR_SHAPE : POSENC_ERR_DTYPE);
         }
+        refuse_view(k, BOTH, DTYPE, 0, POSENC_F8_E4M3, takes_blocks ? POSENC_ERR_STRIDE : POSENC_ERR_DTYPE);
         refuse_view(k, BOTH, DTYPE, 0, POSENC_TYPES, POSENC_ERR_DTYPE);
         refuse_view(k, BOTH, DTYPE, 0, -1, POSENC_ERR_DTYPE);
         refuse_view(k, BOTH, DTYPE, 0, INT32_MAX, POSENC_ERR_DTYPE);

@@ -19,10 +19,35 @@ static int bias_of(format f) {
 }
 
 size_t truth_size(posenc_dtype type) {
-    return type == POSENC_F32 ? 4 : 2;
+    return type == POSENC_F32 ? 4 : type == POSENC_F8_E4M3 ? 1 : 2;
+}
+
+/* OCP 8-bit floating point, E4M3: exponents 0 and 1 count steps of 2^-9, all bits set is NaN. */
+static float widen_e4m3(uint8_t bits) {
+    int exponent = bits >> 3 & 15, fraction = bits & 7;
+    double magnitude = exponent == 0 ? ldexp(fraction, -9) : ldexp(8 + fraction, exponent - 10);
+    if ((bits & 127) == 127)
+        magnitude = (double)NAN;
+    return (float)(bits >> 7 ? -magnitude : magnitude);
+}
+
+/* The nearest in a table of all values, of two the even one. */
+static uint8_t narrow_e4m3(float value) {
+    int nearest = 0, sign = signbit(value) ? 128 : 0;
+    if (isnan(value))
+        return 127;
+    for (int bits = 1; bits < 127; bits++) {
+        double size = fabs((double)value), from = fabs(size - (double)widen_e4m3((uint8_t)bits)),
+               best = fabs(size - (double)widen_e4m3((uint8_t)nearest));
+        if (from < best || (from == best && bits % 2 == 0) || isinf(size))
+            nearest = bits;
+    }
+    return (uint8_t)(sign | nearest);
 }
 
 float truth_widen(uint16_t bits, posenc_dtype type) {
+    if (type == POSENC_F8_E4M3)
+        return widen_e4m3((uint8_t)bits);
     format f = format_of(type);
     int exponent = bits >> f.fraction_bits & ((1 << f.exponent_bits) - 1),
         fraction = bits & ((1 << f.fraction_bits) - 1);
@@ -38,6 +63,8 @@ float truth_widen(uint16_t bits, posenc_dtype type) {
 }
 
 uint16_t truth_narrow(float value, posenc_dtype type) {
+    if (type == POSENC_F8_E4M3)
+        return narrow_e4m3(value);
     format f = format_of(type);
     int sign = signbit(value) ? 1 << 15 : 0, infinite = ((1 << f.exponent_bits) - 1) << f.fraction_bits;
     if (isnan(value))
@@ -63,13 +90,20 @@ float truth_load(const void *element, posenc_dtype type) {
         memcpy(&value, element, sizeof value);
         return value;
     }
+    if (type == POSENC_F8_E4M3)
+        return truth_widen(*(const uint8_t *)element, type);
     memcpy(&bits, element, sizeof bits);
     return truth_widen(bits, type);
 }
 
 void truth_store(void *element, float value, posenc_dtype type) {
     uint16_t bits = type == POSENC_F32 ? 0 : truth_narrow(value, type);
-    memcpy(element, type == POSENC_F32 ? (const void *)&value : &bits, truth_size(type));
+    uint8_t byte = (uint8_t)bits;
+    memcpy(element,
+           type == POSENC_F32       ? (const void *)&value
+           : type == POSENC_F8_E4M3 ? (const void *)&byte
+                                    : &bits,
+           truth_size(type));
 }
 
 int truth_holds(const void *element, float value, posenc_dtype type) {

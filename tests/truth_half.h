@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* f16 and bf16 without the library: numbers as exact doubles, one rounding by rint. */
+/* f16, bf16 and 8-bit floats without the library: numbers as exact doubles, one rounding by rint. */
 #ifndef TRUTH_HALF_H
 #define TRUTH_HALF_H
 
@@ -10,13 +10,14 @@
 
 size_t truth_size(posenc_dtype type);
 
-/* The number that 16 bits of the type stand for. */
+/* The number that 16 bits of the type stand for, or 8. */
 float truth_widen(uint16_t bits, posenc_dtype type);
 
-/* The nearest value of the type, ties to even; infinite from half way beyond the largest on. */
+ * The nearest value of the type, ties to even. From half way beyond the largest on: infinite; of 8
+ * bits, the largest. */
 uint16_t truth_narrow(float value, posenc_dtype type);
 
-/* One element of any type. */
+/* One element of any type without blocks. */
 float truth_load(const void *element, posenc_dtype type);
 void truth_store(void *element, float value, posenc_dtype type);
 

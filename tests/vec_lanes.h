@@ -121,6 +121,12 @@ void test_half_gathers(void **state);
 void test_nibble_loads(void **state);
 void test_rows_of_bytes(void **state);
 
+/* Tests in vec_f8.c. */
+void test_f8_loads(void **state);
+void test_f8_stores(void **state);
+void test_f8_rounding(void **state);
+void test_f8_transposition(void **state);
+
 /* Tests in vec_half.c. */
 void test_byte_loads(void **state);
 void test_half_loads(void **state);

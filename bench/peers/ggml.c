@@ -47,6 +47,7 @@ static enum ggml_type ggml_type_of(posenc_dtype type) {
     case POSENC_Q4_1: return GGML_TYPE_Q4_1;
     case POSENC_Q5_1: return GGML_TYPE_Q5_1;
     case POSENC_IQ4_NL: return GGML_TYPE_IQ4_NL;
+    case POSENC_F8_E4M3: return GGML_TYPE_COUNT; /* ggml has none */
     case POSENC_F32: break;
     }
     return GGML_TYPE_F32;
@@ -283,6 +284,8 @@ static const char *why_not(const work *w) {
         return by_graph ? "is raced with attention alone" : "has no operation for it";
     if (w->type == POSENC_BF16 && !is_attention)
         return "has none in bf16";
+    if (ggml_type_of(w->type) == GGML_TYPE_COUNT)
+        return "has no such type";
     if (w->page > 0)
         return "has no pages";
     if (by_graph && posenc_has_blocks(w->type))

@@ -141,8 +141,8 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
  *     y           heads, any type or blocks; the view of x, or apart (other channels are copied)
  *
  * Quantised y has the bytes of ggml's quantize_row_*_ref; a block with a value that is not finite reads as NaN.
- * Quantised heads: head_dim a multiple of 32 up to POSENC_MAX_HEAD_DIM, n_rot <= 256. POSENC_SHIFT in place shifts a
- * quantised K cache: heads shifted by 0 keep their bytes, others are rounded once more. */
+ * Quantised heads: head_dim up to POSENC_MAX_HEAD_DIM, of blocks a multiple of 32; n_rot <= 256. POSENC_SHIFT in place
+ * shifts a quantised K cache: heads shifted by 0 keep their bytes, others are rounded once more. */
 POSENC_API posenc_status posenc_rope_apply_at(const posenc_rope *rope, const posenc_view *x, const posenc_coords *at,
                                               const posenc_view *y, posenc_direction direction, posenc_range rows);
 

@@ -70,7 +70,8 @@ POSENC_API const char *posenc_status_string(posenc_status status);
 POSENC_API const char *posenc_last_error(void);
 
 /** Storage type; "any type" is F32, F16 or BF16. Arithmetic is float32; results are rounded once, to nearest even.
- * Q8_0 and behind are blocks of 32 channels, as in ggml: ne[0] counts channels, nb[0] is the bytes of a block. */
+ * Q8_0 to IQ4_NL are blocks of 32 channels, as in ggml: ne[0] counts channels, nb[0] is the bytes of a block.
+ * F8_E4M3 (float8_e4m3fn), taken where blocks are, has elements of a byte and saturates at 448. */
 typedef enum posenc_dtype {
     POSENC_F32 = 0,
     POSENC_F16,
@@ -80,7 +81,8 @@ typedef enum posenc_dtype {
     POSENC_Q5_0,
     POSENC_Q4_1,
     POSENC_Q5_1,
-    POSENC_IQ4_NL
+    POSENC_IQ4_NL,
+    POSENC_F8_E4M3
 } posenc_dtype;
 
 #define POSENC_QUANT_BLOCK 32

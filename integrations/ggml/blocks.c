@@ -100,14 +100,14 @@ int main(void) {
     int n_wrong = 0;
     for (int kind = 0; kind < 2; kind++) {
         random_state state = {(uint64_t)kind + 1};
-        counts n[POSENC_TYPES] = {{0, 0}};
+        counts n[POSENC_FORMATS_END] = {{0, 0}};
         for (int round = 0; round < ROUNDS; round++) {
             for (int b = 0; b < BLOCKS; b++)
                 kinds[kind].set(values + b * BLOCK, &state);
-            for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++)
+            for (int type = POSENC_FLOAT_TYPES; type < POSENC_FORMATS_END; type++)
                 compare(rope, (posenc_dtype)type, &n[type]);
         }
-        for (int type = POSENC_FLOAT_TYPES; type < POSENC_TYPES; type++) {
+        for (int type = POSENC_FLOAT_TYPES; type < POSENC_FORMATS_END; type++) {
             printf("%lld %s blocks: %lld of %s are not ggml's\n", (long long)n[type].compared, kinds[kind].name,
                    (long long)n[type].different, ggml_type_name(ggml_type_of((posenc_dtype)type)));
             n_wrong += n[type].different > 0 || n[type].compared < 1000000;

@@ -128,6 +128,7 @@ static inline enum ggml_type ggml_type_of(posenc_dtype type) {
     case POSENC_Q4_1: return GGML_TYPE_Q4_1;
     case POSENC_Q5_1: return GGML_TYPE_Q5_1;
     case POSENC_IQ4_NL: return GGML_TYPE_IQ4_NL;
+    case POSENC_F8_E4M3: return GGML_TYPE_COUNT; /* ggml has none */
     }
     return GGML_TYPE_F32;
 }

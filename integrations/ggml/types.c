@@ -82,9 +82,9 @@ int main(void) {
     int n_wrong = 0;
     ggml_backend_load_all();
     for (size_t shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++)
-        for (int k = 0; k < POSENC_TYPES; k++)
+        for (int k = 0; k < POSENC_FORMATS_END; k++)
             for (int step = 0; step < 3; step++) {
-                posenc_dtype v = (posenc_dtype)((k + steps[step]) % POSENC_TYPES);
+                posenc_dtype v = (posenc_dtype)((k + steps[step]) % POSENC_FORMATS_END);
                 n_wrong += !passes(shapes[shape].n_q, shapes[shape].n_k, ggml_type_of((posenc_dtype)k), ggml_type_of(v),
                                    has_integers(shapes[shape].n_q));
             }

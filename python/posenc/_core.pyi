@@ -11,7 +11,8 @@ Array = Any
 Numbers = Sequence[float] | Array
 Result = Any  # an array of the kind of the input: NumPy's, or torch's
 Direction = Literal['forward', 'inverse', 'backward', 'shift']
-Blocks = Literal['q8_0', 'q4_0', 'q5_0', 'q4_1', 'q5_1', 'iq4_nl']  # formats of quantised heads, bytes in arrays
+# Types of caches, bytes in arrays: blocks of quantised heads, and 8-bit floats.
+Blocks = Literal['q8_0', 'q4_0', 'q5_0', 'q4_1', 'q5_1', 'iq4_nl', 'f8_e4m3']
 
 __version__: str
 

@@ -11,10 +11,10 @@ namespace binding {
 
 namespace {
 
-posenc_view cache_view(const Tensor &tensor, const char *argument, const std::string &type) {
+posenc_view view_of_cache(const Tensor &tensor, const char *argument, const std::string &type) {
     if (type.empty())
         return view_of(tensor, argument, 3, 4);
-    return block_view_of(tensor, argument, block_type_named(type, argument));
+    return cache_view_of(tensor, argument, cache_type_named(type, argument));
 }
 
 /** One call, and what its arguments refer to. */
@@ -168,8 +168,8 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
     : q(tensor_of(q_, "q")), k(tensor_of(k_, "k")), v(tensor_of(v_, "v")) {
     static const Key math("math"), k_type("k_type"), v_type("v_type"), heads_first("heads_first");
     args.q = view_of(q, "q", 3, 4);
-    args.k = cache_view(k, "k", options.word(k_type, ""));
-    args.v = cache_view(v, "v", options.word(v_type, ""));
+    args.k = view_of_cache(k, "k", options.word(k_type, ""));
+    args.v = view_of_cache(v, "v", options.word(v_type, ""));
     bool is_heads_first = options.flag(heads_first, false);
     if (is_heads_first) {
         for (posenc_view *view : {&args.q, &args.k, &args.v})

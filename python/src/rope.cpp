@@ -74,18 +74,19 @@ Rope::Rope(RopeParams params) : params_(std::move(params)) {
 
 namespace {
 
-// Blocks, in `out` or a new array of bytes.
-Output blocks_of(const Tensor &x, int64_t head_dim, py::handle out, posenc_dtype type) {
+// Heads of a type of caches, in `out` or a new array of bytes.
+Output cache_of(const Tensor &x, int64_t head_dim, py::handle out, posenc_dtype type) {
     Shape shape = x.extents();
-    shape.back() = head_dim; // x may be bytes of blocks
-    if (shape.back() % POSENC_QUANT_BLOCK != 0)
+    shape.back() = head_dim; // x may be of a type of caches
+    auto [channels, bytes_of_step] = cache_step_of(type);
+    if (shape.back() % channels != 0)
         refuse("dtype", "blocks need a head_dim that is a multiple of 32");
-    shape.back() = shape.back() / POSENC_QUANT_BLOCK * posenc_block_bytes(type);
+    shape.back() = shape.back() / channels * bytes_of_step;
     py::object bytes = out.is_none() ? allocate(Kind::u8, shape, &x) : py::reinterpret_borrow<py::object>(out);
     Tensor tensor = tensor_of(bytes, "out");
     expect_shape(tensor, "out", shape);
     expect_writable(tensor, "out");
-    posenc_view view = block_view_of(tensor, "out", type);
+    posenc_view view = cache_view_of(tensor, "out", type);
     return {std::move(bytes), std::move(tensor), view};
 }
 
@@ -97,10 +98,10 @@ Output result_of(const Tensor &x, const posenc_view &view, py::handle x_object, 
     if (in_place)
         return output_in_place(x_object, x, view, out);
     std::string name = dtype.is_none() ? stored : converted<std::string>(dtype, "dtype", "a string");
-    if (is_block_type(name))
-        return blocks_of(x, view.ne[0], out, block_type_named(name, "dtype"));
+    if (is_cache_type(name))
+        return cache_of(x, view.ne[0], out, cache_type_named(name, "dtype"));
     Shape shape = x.extents();
-    shape.back() = view.ne[0]; // x may be bytes of blocks
+    shape.back() = view.ne[0]; // x may be of a type of caches
     return output_of(out, dtype.is_none() ? x.kind : kind_of_result(dtype, x.kind, out), shape, &x);
 }
 
@@ -111,7 +112,7 @@ py::object Rope::apply(py::handle x, py::handle positions, py::handle out, bool 
     Tensor tensor = tensor_of(x, "x");
     std::string stored = x_type.is_none() ? "" : converted<std::string>(x_type, "x_type", "a string");
     posenc_view given = stored.empty() ? view_of(tensor, "x", 3, 4)
-                                       : block_view_of(tensor, "x", block_type_named(stored, "x_type")),
+                                       : cache_view_of(tensor, "x", cache_type_named(stored, "x_type")),
                 view = given;
     if (heads_first)
         exchange_heads_and_tokens(view);

@@ -26,7 +26,7 @@ struct FusedTensor {
 };
 
 posenc_view output_view(const Tensor &y, const std::string &type) {
-    return type.empty() ? view_of(y, "y", 3, 3) : block_view_of(y, "y", block_type_named(type, "y_type"));
+    return type.empty() ? view_of(y, "y", 3, 3) : cache_view_of(y, "y", cache_type_named(type, "y_type"));
 }
 
 FusedTensor::FusedTensor(const py::dict &fields, int64_t head_dim) {
@@ -125,7 +125,7 @@ py::list apply_tensors(const Rope &rope, const py::iterable &given, py::handle p
 py::object dequantise(py::handle blocks, const std::string &type, const std::string &dtype, py::handle out,
                       int threads) {
     Tensor tensor = tensor_of(blocks, "blocks");
-    posenc_view from = block_view_of(tensor, "blocks", block_type_named(type, "type"));
+    posenc_view from = cache_view_of(tensor, "blocks", cache_type_named(type, "type"));
     Shape shape = tensor.extents();
     shape.back() = from.ne[0];
     Output y = output_of(out, kind_named(dtype, "dtype"), shape, &tensor);

@@ -345,16 +345,21 @@ posenc_view view_of(const Tensor &tensor, const char *argument, int least, int m
     return view;
 }
 
-bool is_block_type(const std::string &name) {
+bool is_cache_type(const std::string &name) {
 #define IS_NAME(type, text, ...) || name == #text
-    return false POSENC_EACH_FORMAT(IS_NAME);
+    return false POSENC_EACH_FORMAT(IS_NAME) POSENC_EACH_FLOAT8_TYPE(IS_NAME);
 #undef IS_NAME
 }
 
-posenc_dtype block_type_named(const std::string &name, const char *argument) {
+posenc_dtype cache_type_named(const std::string &name, const char *argument) {
 #define WORD(type, name, ...) {#name, type},
-    return enumerator<posenc_dtype>(name, {POSENC_EACH_FORMAT(WORD)}, argument);
+    return enumerator<posenc_dtype>(name, {POSENC_EACH_FORMAT(WORD) POSENC_EACH_FLOAT8_TYPE(WORD)}, argument);
 #undef WORD
+}
+
+CacheStep cache_step_of(posenc_dtype type) {
+    return posenc_has_blocks(type) ? CacheStep{POSENC_QUANT_BLOCK, posenc_block_bytes(type)}
+                                   : CacheStep{1, posenc_element_bytes(type)};
 }
 
 void exchange_heads_and_tokens(posenc_view &view) {
@@ -362,10 +367,10 @@ void exchange_heads_and_tokens(posenc_view &view) {
     std::swap(view.nb[1], view.nb[2]);
 }
 
-posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type) {
-    int64_t bytes = posenc_block_bytes(type);
+posenc_view cache_view_of(const Tensor &tensor, const char *argument, posenc_dtype type) {
+    auto [channels, bytes] = cache_step_of(type);
     if (tensor.kind != Kind::u8)
-        refuse(argument, std::string("blocks are bytes (uint8), not ") + name_of(tensor.kind));
+        refuse(argument, std::string("blocks and 8-bit floats are bytes (uint8), not ") + name_of(tensor.kind));
     expect_ndim(tensor, argument, 3, 4);
     if (tensor.extent(1) % bytes != 0)
         refuse(argument, "the last axis is no multiple of " + std::to_string(bytes) + " bytes, the size of a block");
@@ -377,7 +382,7 @@ posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dty
     view.nb[0] = 1;
     set_axes(view, tensor);
     view.nb[0] = bytes;
-    view.ne[0] = view.ne[0] / bytes * POSENC_QUANT_BLOCK;
+    view.ne[0] = view.ne[0] / bytes * channels;
     return view;
 }
 

@@ -67,15 +67,21 @@ Tensor tensor_of(py::handle object, const char *argument);
 /** The view of a tensor of f32, f16 or bf16 with min_ndim to max_ndim axes, missing ones in front being 1. */
 posenc_view view_of(const Tensor &tensor, const char *argument, int min_ndim, int max_ndim);
 
-/** A format by its name ('q8_0'), and whether it is one. */
-bool is_block_type(const std::string &name);
-posenc_dtype block_type_named(const std::string &name, const char *argument);
+/** A type of caches by its name ('q8_0', 'f8_e4m3'), and whether it is one. */
+bool is_cache_type(const std::string &name);
+posenc_dtype cache_type_named(const std::string &name, const char *argument);
 
 /** Makes the view of (n_batch, n_heads, n_tokens, head_dim) one of (n_batch, n_tokens, n_heads, head_dim), and back. */
 void exchange_heads_and_tokens(posenc_view &view);
 
-/** The view of bytes that hold blocks: the last axis is n_channels / 32 blocks long. */
-posenc_view block_view_of(const Tensor &tensor, const char *argument, posenc_dtype type);
+/** Channels of a block and its bytes; 1 and the size of an element for a type without blocks. */
+struct CacheStep {
+    int64_t channels, bytes;
+};
+CacheStep cache_step_of(posenc_dtype type);
+
+/** The view of bytes that hold a type of caches: the last axis is so many blocks, or elements, long. */
+posenc_view cache_view_of(const Tensor &tensor, const char *argument, posenc_dtype type);
 
 /** A result: the object for Python, and where it lies. */
 struct Output {

@@ -79,7 +79,7 @@ static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_vi
     size_t n_pairs = (size_t)posenc_attention_pairs(u);
     for (size_t pair = 0; pair < n_pairs; pair++)
         rows[pair] = posenc_token_at(x, posenc_attention_place(u, (int64_t)pair));
-    return (posenc_rows_ahead){rows, posenc_attention_row_bytes(x), n_pairs};
+    return (posenc_rows_ahead){rows, posenc_row_bytes(x), n_pairs};
 }
 
 /* Computes a unit: sums of its segments, combined one after the other. next: the unit that follows, or NULL. */

@@ -44,9 +44,11 @@ enum {
     POSENC_MOST_PAIRS = 2 * POSENC_UNIT_PAIRS, /* pairs of units that are computed together and share packed keys */
     POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,       /* keys of a key block (posenc/attention.h) */
     POSENC_KEYS_PACKED = 2 * POSENC_PANEL, /* keys packed at a time: with head_dim 128 they fit in the first cache */
-    POSENC_VALUES_PACKED = 256,            /* values packed at a time: 64 KB with 128 channels */
-    POSENC_FEW_PAIRS = 16,                 /* up to so many pairs of a head wait for memory, and do not pack values */
-    POSENC_KEYS_EXACT = 128                /* first keys that INT16 computes in float32 (posenc/attention.h) */
+    POSENC_KEY_ROWS = POSENC_KEY_BLOCK + POSENC_KEYS_PACKED, /* addresses of a key block and of keys behind it */
+    POSENC_HEADS_APART = 2,     /* KV heads that lie apart and are computed together at most */
+    POSENC_VALUES_PACKED = 256, /* values packed at a time: 64 KB with 128 channels */
+    POSENC_FEW_PAIRS = 16,      /* up to so many pairs of a head wait for memory, and do not pack values */
+    POSENC_KEYS_EXACT = 128     /* first keys that INT16 computes in float32 (posenc/attention.h) */
 };
 
 /* ---- Calls and units ---- */
@@ -105,7 +107,8 @@ struct posenc_attention_unit {
     float *query_scales, *query_sums; /* sums: of a block's integers, times its scale */
     float *scores;                    /* scores of a key block, then their exponentials; POSENC_KEY_BLOCK apart */
     float *side; /* weighted sums of a key block until its last run, posenc_sums_floats(v_dim) apart */
-    /* Scratch for a key block: addresses of the first head's keys, of some keys behind the block, and of its values. */
+    /* Scratch for a key block: addresses of the first head's keys, of some keys behind the block, and of its values.
+     * The second head's, where heads lie apart, follow POSENC_KEY_ROWS and POSENC_KEY_BLOCK addresses later. */
     const void **key_rows, **value_rows;
     /* Scratch for POSENC_KEYS_PACKED keys of one head: */
     float *panels;  /* packed keys */
@@ -145,6 +148,14 @@ static inline int64_t posenc_attention_pairs(const posenc_attention_unit *u) {
 
 /* Unit `number`, together with up to most - 1 units that follow it; n_units says how many. (unit.c) */
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most);
+
+/* KV heads from kv_head on, at most n, whose lists of the first query name the same keys in the same order: n where all
+ * heads share one. (lists.c) */
+int64_t posenc_attention_heads_with_one_list(const posenc_attention_call *call, int64_t batch, int64_t kv_head,
+                                             int64_t n);
+
+/* 1 if the heads of a token lie side by side, as engines append them to a cache. (unit.c) */
+int posenc_attention_has_whole_tokens(const posenc_view *x);
 
 posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
 
@@ -193,9 +204,6 @@ posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, 
 /* Sets rows to the addresses of keys or values [j, j + n) of the unit's first head. */
 void posenc_attention_row_addresses(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t n,
                                     const void **rows);
-
-/* Bytes of one row of x: the channels of one head of one token. */
-size_t posenc_attention_row_bytes(const posenc_view *x);
 
 /* Returns the address of row j in its page or list. Lowers *n to the rows from j on that lie at x's stride. */
 const void *posenc_attention_row_run(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n);

@@ -109,12 +109,26 @@ size_t posenc_attention_run_end(const posenc_attention_block *b, size_t begin) {
 
 /* ---- Addresses ---- */
 
+/* 1 if the unit has several heads that lie apart. */
+static int are_apart(const posenc_attention_unit *u, const posenc_view *x) {
+    return u->n_heads > 1 && !posenc_attention_has_whole_tokens(x);
+}
+
+/* Addresses of the second head's rows. */
+static void find_second(const posenc_view *x, const void *const *rows, size_t n, const void **second) {
+    for (size_t j = 0; j < n; j++)
+        second[j] = (const char *)rows[j] + x->nb[1];
+}
+
 /* Addresses of keys from the panel of the first visible key on, and of some keys behind the block to prefetch. */
 static void find_keys(posenc_attention_block *b) {
     size_t begin = b->visible_first / POSENC_PANEL * POSENC_PANEL;
     b->rows_end = posenc_min_size(b->n + POSENC_KEYS_PACKED, b->visible_limit - b->first);
     posenc_attention_row_addresses(b->unit, &b->unit->call->args->k, (int64_t)(b->first + begin),
                                    (int64_t)(b->rows_end - begin), b->unit->key_rows + begin);
+    if (are_apart(b->unit, &b->unit->call->args->k))
+        find_second(&b->unit->call->args->k, b->unit->key_rows + begin, b->rows_end - begin,
+                    b->unit->key_rows + POSENC_KEY_ROWS + begin);
 }
 
 /* 1 if a pair sees one of keys [begin, end). May also be 1 for keys of a hole. */
@@ -145,6 +159,9 @@ static void find_values(const posenc_attention_block *b) {
             set_masked(u, begin, end, any);
     }
     set_masked(u, b->visible_end, (b->visible_end + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL, any);
+    if (are_apart(u, v))
+        find_second(v, u->value_rows + b->visible_first, b->visible_end - b->visible_first,
+                    u->value_rows + POSENC_KEY_BLOCK + b->visible_first);
 }
 
 void posenc_attention_find_rows(posenc_attention_block *b) {
@@ -165,8 +182,7 @@ static int waits(const posenc_attention_unit *u) {
  * would take 1.04 to 1.1 times as long (AMD Zen 3). */
 static int streams_values(const posenc_attention_unit *u) {
     enum { BLOCK_BYTES = 1 << 17 };
-    return u->n_heads > 1 ||
-           (waits(u) && POSENC_KEY_BLOCK * posenc_attention_row_bytes(&u->call->args->v) > BLOCK_BYTES);
+    return u->n_heads > 1 || (waits(u) && POSENC_KEY_BLOCK * posenc_row_bytes(&u->call->args->v) > BLOCK_BYTES);
 }
 
 /* RUN_BYTES: bytes of tokens at work, while as many are prefetched. Whole tokens often lie a power of two apart, and
@@ -177,6 +193,8 @@ enum { RUN_BYTES = 1 << 16, SHORTEST_RUN = 8 };
 /* Tokens of a run of several heads. */
 static size_t run_of_tokens(const posenc_view *x) {
     size_t run = POSENC_PANEL;
+    if (!posenc_attention_has_whole_tokens(x))
+        return run;
     while (run > SHORTEST_RUN && run * (size_t)x->nb[2] > RUN_BYTES)
         run /= 2;
     return run;
@@ -210,15 +228,16 @@ void posenc_attention_find_runs(posenc_attention_block *b) {
 
 /* ---- Rows to prefetch ---- */
 
-/* Bytes from the first of the unit's heads to the end of its last. */
-static size_t token_bytes(const posenc_attention_unit *u, const posenc_view *x) {
-    return (size_t)((u->n_heads - 1) * x->nb[1]) + posenc_attention_row_bytes(x);
+/* Bytes of a row that are read as one piece: from the first of the unit's heads to the end of its last, unless they lie
+ * apart. */
+static size_t piece_bytes(const posenc_attention_unit *u, const posenc_view *x) {
+    return (are_apart(u, x) ? 0 : (size_t)((u->n_heads - 1) * x->nb[1])) + posenc_row_bytes(x);
 }
 
 /* Rows [j, end) of the block, at most n of them. */
 static posenc_rows_ahead rows_ahead(const posenc_attention_unit *u, const posenc_view *x, const void *const *rows,
                                     size_t j, size_t n, size_t end) {
-    return (posenc_rows_ahead){rows + j, token_bytes(u, x), j < end ? posenc_min_size(end - j, n) : 0};
+    return (posenc_rows_ahead){rows + j, piece_bytes(u, x), j < end ? posenc_min_size(end - j, n) : 0};
 }
 
 static posenc_rows_ahead keys_ahead(const posenc_attention_block *b, size_t j, size_t end) {
@@ -227,6 +246,25 @@ static posenc_rows_ahead keys_ahead(const posenc_attention_block *b, size_t j, s
 
 static posenc_rows_ahead values_ahead(const posenc_attention_block *b, size_t j, size_t n) {
     return rows_ahead(b->unit, &b->unit->call->args->v, b->unit->value_rows, j, n, b->visible_end);
+}
+
+/* Second head's rows of a list of the first one's, for heads that lie apart; else none. */
+static posenc_rows_ahead second_head(const posenc_attention_unit *u, const posenc_view *x, posenc_rows_ahead first,
+                                     size_t distance) {
+    if (!are_apart(u, x))
+        return (posenc_rows_ahead){NULL, 0, 0};
+    first.rows += distance;
+    return first;
+}
+
+static void set_keys_ahead(const posenc_attention_block *b, size_t j, size_t end, posenc_rows_ahead ahead[2]) {
+    ahead[0] = keys_ahead(b, j, end);
+    ahead[1] = second_head(b->unit, &b->unit->call->args->k, ahead[0], POSENC_KEY_ROWS);
+}
+
+static void set_values_ahead(const posenc_attention_block *b, size_t j, size_t n, posenc_rows_ahead ahead[2]) {
+    ahead[0] = values_ahead(b, j, n);
+    ahead[1] = second_head(b->unit, &b->unit->call->args->v, ahead[0], POSENC_KEY_BLOCK);
 }
 
 /* Leaves out the first and the last pairs that see none of the keys. At the end of a causal prompt that is half of a
@@ -246,8 +284,10 @@ posenc_attention_keys posenc_attention_keys_at(const posenc_attention_block *b, 
     posenc_attention_keys keys = {.first = (int64_t)(b->first + j), .n = (int64_t)n, .rows = u->key_rows + j};
     find_pairs(b, j, &keys);
     if (streams_values(u)) {
-        keys.ahead[0] = next < b->visible_end ? keys_ahead(b, next, b->visible_end)
-                                              : values_ahead(b, b->visible_first, b->value_run);
+        if (next < b->visible_end)
+            set_keys_ahead(b, next, b->visible_end, keys.ahead);
+        else
+            set_values_ahead(b, b->visible_first, b->value_run, keys.ahead);
         return keys;
     }
     keys.ahead[0] = keys_ahead(b, next, b->rows_end);
@@ -272,10 +312,10 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_block 
         .sums = b->sums,
     };
     if (end < b->visible_end)
-        values.ahead[0] = values_ahead(b, end, b->value_run);
+        set_values_ahead(b, end, b->value_run, values.ahead);
     else if (b->first + b->n >= b->visible_limit)
         memcpy(values.ahead, u->after, sizeof values.ahead);
     else if (streams_values(u)) /* the next block's keys */
-        values.ahead[0] = keys_ahead(b, b->n, b->rows_end);
+        set_keys_ahead(b, b->n, b->rows_end, values.ahead);
     return values;
 }

@@ -195,7 +195,7 @@ static void multiply(const index_unit *t, head_block heads, posenc_key_span keys
         .panels = t->panels,
         .dim = dim,
         .n_rows = n,
-        .ahead = {{rows + n, posenc_attention_row_bytes(k), n_next}},
+        .ahead = {{rows + n, posenc_row_bytes(k), n_next}},
     };
     t->kernels->pack_rows(&pack);
     posenc_dot_rows_args dot = {

@@ -2,6 +2,8 @@
 /* Fused attention over lists of keys (sparse attention): checks, and the pairs of a unit that share a list. */
 #include "attention/attention.h"
 
+#include <string.h>
+
 #include "core/minmax.h"
 #include "core/view.h"
 
@@ -99,6 +101,22 @@ posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc
 }
 
 /* ---- Units ---- */
+
+int64_t posenc_attention_heads_with_one_list(const posenc_attention_call *call, int64_t batch, int64_t kv_head,
+                                             int64_t n) {
+    const posenc_attention_lists *lists = call->args->lists;
+    if (n <= 1 || lists == NULL || lists->head_stride == 0 || lists->n_max == 0)
+        return n;
+    int64_t per_kv_head = lists->n_heads / call->args->k.ne[1], equal = 1;
+    if (per_kv_head > 1)
+        return 1;
+    const int32_t *first = list_at(lists, 0, kv_head, batch);
+    int64_t n_entries = posenc_min(length_of(first, lists->n_max) + 1, lists->n_max); /* with the end */
+    while (equal < n &&
+           memcmp(first, list_at(lists, 0, kv_head + equal, batch), (size_t)n_entries * sizeof *first) == 0)
+        equal++;
+    return equal;
+}
 
 posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, int64_t done) {
     const posenc_attention_lists *lists = unit->call->args->lists;

@@ -27,11 +27,11 @@ static void rotate(const posenc_attention_unit *u, const posenc_view *x, int64_t
     posenc_rope_rotate(args->k_rope, x, &table, &y);
 }
 
-/* Rotates n keys one stride apart. Quantised keys are widened first, into panels, which are not packed yet. */
+/* Rotates n keys one stride apart. Keys of a cache type are widened first, into panels, which are not packed yet. */
 static void rotate_run(const posenc_attention_unit *u, const void *rows, int64_t j, int64_t n, float *to) {
     const posenc_view *k = &u->call->args->k;
     posenc_view x = as_tokens(rows, k, n);
-    if (posenc_block_bytes(k->dtype) > 0) {
+    if (posenc_is_cache_type(k->dtype)) {
         x = posenc_view_dense(u->panels, POSENC_F32, k->ne[0], 1, n, 1);
         posenc_attention_widen(u, k, rows, n, u->panels);
     }

@@ -5,11 +5,6 @@
 #include "core/minmax.h"
 #include "core/view.h"
 
-size_t posenc_attention_row_bytes(const posenc_view *x) {
-    posenc_view storage = posenc_storage_of(x);
-    return (size_t)(storage.ne[0] * posenc_dtype_size(storage.dtype));
-}
-
 const void *posenc_attention_row_run(const posenc_attention_unit *u, const posenc_view *x, int64_t j, int64_t *n) {
     const posenc_attention_pages *pages = u->call->args->pages;
     if (u->list != NULL) {

@@ -21,20 +21,34 @@ static int64_t pairs_of_unit(int64_t n_pairs, int64_t n_units) {
     return (share + ROWS - 1) / ROWS * ROWS;
 }
 
-/* 1 if the heads of a token lie side by side, as engines append them to a cache. */
-static int are_tokens_whole(const posenc_view *x) {
+int posenc_attention_has_whole_tokens(const posenc_view *x) {
     return x->nb[1] > 0 && x->nb[1] <= x->nb[2] / x->ne[1];
+}
+
+/* Heads that lie apart and are computed together, so that a core reads several streams of memory: one stream of K or V
+ * has 12 GB/s, two have 15. Decode of float32 takes 0.75 to 0.85 times as long with two heads, 0.8 to 0.95 with three,
+ * whose rows share sets of a cache of 512 KB; rows of half as many bytes, or in the caches, 1.05 to 1.2 times (AMD Zen
+ * 3). */
+static int64_t heads_apart(const posenc_attention_call *call) {
+    enum { ROW_BYTES = 512, FAR = 1 << 20 };
+    const posenc_view *k = &call->args->k, *v = &call->args->v;
+    return call->steps.multiply == posenc_attention_multiply_floats && call->per_kv_head <= POSENC_FEW &&
+                   posenc_row_bytes(k) >= ROW_BYTES && posenc_row_bytes(v) >= ROW_BYTES &&
+                   posenc_view_count(k) >= FAR
+               ? POSENC_HEADS_APART
+               : 1;
 }
 
 /* KV heads that are computed together. Where heads lie side by side, a token is read as one piece: head by head, a
  * cache is read in pieces of some hundred bytes, KB apart, and decode takes 1.4 to 2.7 times as long (AMD Zen 3). */
-static int64_t heads_together(const posenc_attention_call *call, int64_t kv_head, int64_t most) {
+static int64_t heads_together(const posenc_attention_call *call, int64_t batch, int64_t kv_head, int64_t most) {
     const posenc_view *k = &call->args->k;
-    const posenc_attention_lists *lists = call->args->lists; /* queries, or heads, have their own keys */
-    int has_lists = lists != NULL && (call->args->q.ne[2] > 1 || lists->head_stride != 0);
-    if (call->per_kv_head > UNIT_PAIRS || has_lists || !are_tokens_whole(k) || !are_tokens_whole(&call->args->v))
-        return 1;
-    return posenc_min(posenc_min(UNIT_PAIRS / call->per_kv_head, k->ne[1] - kv_head), most);
+    if (call->per_kv_head > UNIT_PAIRS || (call->args->lists != NULL && call->args->q.ne[2] > 1))
+        return 1; /* queries have lists of their own */
+    int are_whole = posenc_attention_has_whole_tokens(k) && posenc_attention_has_whole_tokens(&call->args->v);
+    int64_t n = are_whole ? UNIT_PAIRS / call->per_kv_head : heads_apart(call);
+    n = posenc_min(posenc_min(n, k->ne[1] - kv_head), most);
+    return posenc_attention_heads_with_one_list(call, batch, kv_head, n);
 }
 
 /* Units of one KV head that are computed together. In float32 two units share the packing of keys: prompts take 0.96 to
@@ -48,14 +62,15 @@ static int64_t units_together(const posenc_attention_call *call, int64_t of_head
 posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call, int64_t number, int64_t most) {
     int64_t per_head = posenc_units_of(call->per_kv_head), n_kv_heads = call->args->k.ne[1];
     int64_t pairs = pairs_of_unit(call->per_kv_head, per_head), first = number % per_head * pairs;
-    int64_t kv_head = number / per_head % n_kv_heads, n_heads = heads_together(call, kv_head, most);
+    int64_t kv_head = number / per_head % n_kv_heads, batch = number / per_head / n_kv_heads;
+    int64_t n_heads = heads_together(call, batch, kv_head, most);
     int64_t n_units = n_heads > 1 ? 1 : units_together(call, number % per_head, per_head, most);
     return (posenc_attention_unit){
         .call = call,
         .kv_head = kv_head,
         .n_heads = n_heads,
         .n_units = n_heads * n_units,
-        .batch = number / per_head / n_kv_heads,
+        .batch = batch,
         .first = first,
         .n = posenc_min(call->per_kv_head - first, n_units * pairs),
         .n_keys = (size_t)call->scores.ne[0],
@@ -73,7 +88,7 @@ posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t 
 
 /* ---- Scratch ---- */
 
-enum { LINE = 64, LINE_FLOATS = LINE / sizeof(float), KEY_ROWS = BLOCK + POSENC_KEYS_PACKED };
+enum { LINE = 64, LINE_FLOATS = LINE / sizeof(float) };
 
 /* Offsets of the arrays in a unit's scratch, in floats from a cache line on. */
 typedef struct layout {
@@ -97,8 +112,8 @@ static layout layout_of(int64_t head_dim, int64_t v_dim) {
     layout at;
     at.rows = 0;
     at.key_rows = at.rows + MOST_PAIRS * sizeof(posenc_softmax_row_args) / sizeof(float);
-    at.value_rows = at.key_rows + KEY_ROWS * sizeof(void *) / sizeof(float);
-    at.queries = at.value_rows + BLOCK * sizeof(void *) / sizeof(float);
+    at.value_rows = at.key_rows + POSENC_HEADS_APART * POSENC_KEY_ROWS * sizeof(void *) / sizeof(float);
+    at.queries = at.value_rows + POSENC_HEADS_APART * BLOCK * sizeof(void *) / sizeof(float);
     at.scores = at.queries + MOST_PAIRS * posenc_query_floats(head_dim);
     at.side = at.scores + MOST_PAIRS * BLOCK;
     at.panels = at.side + MOST_PAIRS * posenc_sums_floats(v_dim);
@@ -160,7 +175,7 @@ static void load_query(const posenc_attention_unit *u, posenc_row_place at, floa
 
 void posenc_attention_fetch_ahead(const posenc_attention_unit *u, const posenc_view *x, int64_t pair) {
     enum { AHEAD = 16 };
-    size_t bytes = posenc_attention_row_bytes(x);
+    size_t bytes = posenc_row_bytes(x);
     for (int64_t p = pair == 0 ? 0 : pair + AHEAD; p <= pair + AHEAD && p < posenc_attention_pairs(u); p++) {
         const char *row = posenc_token_at(x, posenc_attention_place(u, p));
         for (size_t byte = 0; byte < bytes; byte += LINE)

@@ -70,7 +70,7 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
     return v_twice_(_mm_maskload_ps(p, _mm256_castsi256_si128(v_first_lanes_(n / 2))));
 }
 
-/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one ---- */
+/* ---- f16, bf16 and 8-bit floats at p, widened and rounded to nearest even; a NaN stays one ---- */
 
 /* n <= 8 numbers of 16 bits, by words that overlap: one by one they would have to wait for each other in memory. A head
  * of 30 took 6 times as long a channel as one of 32. */
@@ -130,6 +130,67 @@ V_INLINE vf v_set1_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_set1_epi1
 V_INLINE vf v_load_i8(const int8_t *p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)p)));
 }
+/* Exponent and fraction become those of an f16 of 2^-8 the size. The highest bit of its exponent, a second sign at
+ * first, becomes 1 for a NaN alone: adding 1 in the last place carries there. */
+V_INLINE vf v_from_f8_e4m3_(__m128i bytes) {
+    __m128i words = _mm_slli_epi16(_mm_cvtepi8_epi16(bytes), 7);
+    __m128i carry = _mm_and_si128(_mm_add_epi16(words, _mm_set1_epi16(0x80)), _mm_set1_epi16(0x4000));
+    return _mm256_mul_ps(_mm256_cvtph_ps(_mm_xor_si128(words, carry)), _mm256_set1_ps(0x1p8f));
+}
+V_INLINE vf v_load_f8_e4m3(const uint8_t *p) {
+    return v_from_f8_e4m3_(_mm_loadl_epi64((const __m128i *)(const void *)p));
+}
+V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
+    __m256i words = _mm256_slli_epi16(_mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)p)), 7);
+    __m256i carry = _mm256_and_si256(_mm256_add_epi16(words, _mm256_set1_epi16(0x80)), _mm256_set1_epi16(0x4000));
+    __m256i halves = _mm256_xor_si256(words, carry);
+    *first = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), _mm256_set1_ps(0x1p8f));
+    *second = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)), _mm256_set1_ps(0x1p8f));
+}
+/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
+    __m128i row[8], pair[4], four[4];
+    for (int t = 0; t < 8; t++)
+        row[t] = _mm_loadl_epi64((const __m128i *)(const void *)((const char *)rows[t] + first));
+    for (int t = 0; t < 4; t++)
+        pair[t] = _mm_unpacklo_epi8(row[2 * t], row[2 * t + 1]);
+    for (int t = 0; t < 2; t++) {
+        four[2 * t] = _mm_unpacklo_epi16(pair[2 * t], pair[2 * t + 1]);
+        four[2 * t + 1] = _mm_unpackhi_epi16(pair[2 * t], pair[2 * t + 1]);
+    }
+    for (int c = 0; c < 2; c++) {
+        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c), _mm_unpacklo_epi32(four[c], four[2 + c]));
+        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c + 16), _mm_unpackhi_epi32(four[c], four[2 + c]));
+    }
+}
+V_INLINE vf v_load_f8_e4m3_n(const uint8_t *p, size_t n) {
+    uint64_t bytes = 0;
+    memcpy(&bytes, p, n);
+    return v_from_f8_e4m3_(_mm_cvtsi64_si128((long long)bytes));
+}
+/* As posenc_to_f8_e4m3(). */
+V_INLINE uint64_t v_to_f8_e4m3_(vf a) {
+    const __m256i low_bytes = _mm256_broadcastsi128_si256(_mm_cvtsi32_si128(0x0c080400));
+    __m256i bits = _mm256_castps_si256(a), size = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fffffff));
+    __m256i sign = _mm256_and_si256(_mm256_srli_epi32(bits, 24), _mm256_set1_epi32(0x80));
+    __m256i most = _mm256_min_epi32(size, _mm256_set1_epi32(0x43e00000));
+    __m256i odd = _mm256_and_si256(_mm256_srli_epi32(most, 20), _mm256_set1_epi32(1));
+    __m256i rounded = _mm256_add_epi32(_mm256_add_epi32(most, odd), _mm256_set1_epi32(0x7ffff - (120 << 23)));
+    __m256 steps = _mm256_add_ps(_mm256_castsi256_ps(most), _mm256_set1_ps(0x1p14f));
+    __m256i denormal = _mm256_sub_epi32(_mm256_castps_si256(steps), _mm256_set1_epi32(0x46800000));
+    __m256i is_denormal = _mm256_cmpgt_epi32(_mm256_set1_epi32(0x3c800000), size);
+    __m256i bytes = _mm256_blendv_epi8(_mm256_srli_epi32(rounded, 20), denormal, is_denormal);
+    __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(a, a, _CMP_UNORD_Q));
+    bytes = _mm256_blendv_epi8(_mm256_or_si256(bytes, sign), _mm256_set1_epi32(0x7f), nan);
+    bytes = _mm256_shuffle_epi8(bytes, low_bytes);
+    __m128i both = _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1));
+    return (uint64_t)_mm_cvtsi128_si64(both);
+}
+V_INLINE void v_store_f8_e4m3_n(uint8_t *p, vf a, size_t n) {
+    uint64_t bytes = v_to_f8_e4m3_(a);
+    memcpy(p, &bytes, n);
+}
+V_INLINE void v_store_f8_e4m3(uint8_t *p, vf a) { v_store_f8_e4m3_n(p, a, 8); }
 V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128((const __m128i *)(const void *)p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }

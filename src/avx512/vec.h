@@ -49,7 +49,7 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
     return v_twice_(_mm256_maskz_loadu_ps((__mmask8)v_first_lanes_(n / 2), p));
 }
 
-/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one ---- */
+/* ---- f16, bf16 and 8-bit floats at p, widened and rounded to nearest even; a NaN stays one ---- */
 
 V_INLINE __m256i v_load_16_n_(const uint16_t *p, size_t n) { return _mm256_maskz_loadu_epi16(v_first_lanes_(n), p); }
 V_INLINE vf v_from_bf16_(__m256i a) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(a), 16)); }
@@ -80,6 +80,69 @@ V_INLINE void v_store_f16_n(uint16_t *p, vf a, size_t n) {
 V_INLINE vf v_set1_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_set1_epi16((short)*p)); }
 V_INLINE vf v_load_i8(const int8_t *p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p)));
+}
+/* Exponent and fraction become those of an f16 of 2^-8 the size. The highest bit of its exponent, a second sign at
+ * first, becomes 1 for a NaN alone: adding 1 in the last place carries there. */
+V_INLINE vf v_from_f8_e4m3_(__m128i bytes) {
+    __m256i words = _mm256_slli_epi16(_mm256_cvtepi8_epi16(bytes), 7);
+    __m256i carry = _mm256_and_si256(_mm256_add_epi16(words, _mm256_set1_epi16(0x80)), _mm256_set1_epi16(0x4000));
+    return _mm512_mul_ps(_mm512_cvtph_ps(_mm256_xor_si256(words, carry)), _mm512_set1_ps(0x1p8f));
+}
+V_INLINE vf v_load_f8_e4m3(const uint8_t *p) {
+    return v_from_f8_e4m3_(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
+    *first = v_load_f8_e4m3(p);
+    *second = v_load_f8_e4m3(p + 16);
+}
+/* 8 numbers of 8 bits of 8 rows: columns 2 c and 2 c + 1 in out[c] */
+V_INLINE void v_transpose_eight_(const void *const *rows, size_t first, __m128i out[4]) {
+    __m128i row[8], pair[4], four[4];
+    for (int t = 0; t < 8; t++)
+        row[t] = _mm_loadl_epi64((const __m128i *)(const void *)((const char *)rows[t] + first));
+    for (int t = 0; t < 4; t++)
+        pair[t] = _mm_unpacklo_epi8(row[2 * t], row[2 * t + 1]);
+    for (int t = 0; t < 2; t++) {
+        four[2 * t] = _mm_unpacklo_epi16(pair[2 * t], pair[2 * t + 1]);
+        four[2 * t + 1] = _mm_unpackhi_epi16(pair[2 * t], pair[2 * t + 1]);
+    }
+    for (int c = 0; c < 2; c++) {
+        out[2 * c] = _mm_unpacklo_epi32(four[c], four[2 + c]);
+        out[2 * c + 1] = _mm_unpackhi_epi32(four[c], four[2 + c]);
+    }
+}
+/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
+    __m128i low[4], high[4];
+    v_transpose_eight_(rows, first, low);
+    v_transpose_eight_(rows + 8, first, high);
+    for (int c = 0; c < 4; c++) {
+        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c), _mm_unpacklo_epi64(low[c], high[c]));
+        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c + 16), _mm_unpackhi_epi64(low[c], high[c]));
+    }
+}
+V_INLINE vf v_load_f8_e4m3_n(const uint8_t *p, size_t n) {
+    return v_from_f8_e4m3_(_mm_maskz_loadu_epi8(v_first_lanes_(n), p));
+}
+/* As posenc_to_f8_e4m3(). */
+V_INLINE __m128i v_to_f8_e4m3_(vf a) {
+    __m512i bits = _mm512_castps_si512(a), size = _mm512_castps_si512(_mm512_abs_ps(a));
+    __m512i sign = _mm512_and_si512(_mm512_srli_epi32(bits, 24), _mm512_set1_epi32(0x80));
+    __m512i most = _mm512_min_epi32(size, _mm512_set1_epi32(0x43e00000));
+    __mmask16 odd = _mm512_test_epi32_mask(most, _mm512_set1_epi32(0x100000));
+    __m512i rounded = _mm512_add_epi32(most, _mm512_set1_epi32(0x7ffff - (120 << 23)));
+    rounded = _mm512_mask_add_epi32(rounded, odd, rounded, _mm512_set1_epi32(1));
+    __m512 steps = _mm512_add_ps(_mm512_castsi512_ps(most), _mm512_set1_ps(0x1p14f));
+    __m512i denormal = _mm512_sub_epi32(_mm512_castps_si512(steps), _mm512_set1_epi32(0x46800000));
+    __mmask16 is_denormal = _mm512_cmplt_epi32_mask(size, _mm512_set1_epi32(0x3c800000));
+    __mmask16 nan = _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
+    __m512i bytes = _mm512_mask_or_epi32(_mm512_srli_epi32(rounded, 20), is_denormal, denormal, denormal);
+    bytes = _mm512_mask_or_epi32(bytes, (__mmask16)~nan, bytes, sign);
+    return _mm512_cvtepi32_epi8(_mm512_mask_or_epi32(bytes, nan, _mm512_set1_epi32(0x7f), _mm512_set1_epi32(0x7f)));
+}
+V_INLINE void v_store_f8_e4m3(uint8_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_f8_e4m3_(a)); }
+V_INLINE void v_store_f8_e4m3_n(uint8_t *p, vf a, size_t n) {
+    _mm_mask_storeu_epi8(p, v_first_lanes_(n), v_to_f8_e4m3_(a));
 }
 V_INLINE vf v_load_bf16(const uint16_t *p) {
     return v_from_bf16_(_mm256_loadu_si256((const __m256i *)(const void *)p));

@@ -5,13 +5,7 @@
 #include <stdlib.h>
 
 int64_t posenc_dtype_size(posenc_dtype dtype) {
-    switch (dtype) {
-        POSENC_TAKES_NO_BLOCKS;
-    case POSENC_F32: return 4;
-    case POSENC_F16:
-    case POSENC_BF16: return 2;
-    }
-    return 0;
+    return posenc_element_bytes(dtype);
 }
 
 int64_t posenc_view_count(const posenc_view *view) {
@@ -39,7 +33,10 @@ static span view_span(const posenc_view *view, int64_t period) {
 }
 
 int posenc_view_is_too_large(const posenc_view *view) {
+    enum { SMALL = 1 << 11 }; /* four of them multiply to less than POSENC_LIMIT */
     double product = 1.0;
+    if ((uint64_t)(view->ne[0] | view->ne[1] | view->ne[2] | view->ne[3]) < SMALL)
+        return 0;
     for (int i = 0; i < 4; i++) {
         if (view->ne[i] < 0)
             return 1;
@@ -59,10 +56,11 @@ static int rows_overlap(const posenc_view *view, int i, int64_t row_bytes) {
     return step < row_bytes && step > -row_bytes && step != 0 && view->ne[i] > 1;
 }
 
-posenc_status posenc_check_input(const posenc_view *view) {
+/* is_cache: 8-bit floats are taken too. */
+static posenc_status check_input(const posenc_view *view, int is_cache) {
     if (view == NULL)
         return posenc_refuse(POSENC_ERR_NULL, "NULL, but needed");
-    int64_t size = posenc_dtype_size(view->dtype);
+    int64_t size = is_cache || !posenc_is_cache_type(view->dtype) ? posenc_dtype_size(view->dtype) : 0;
     if (size == 0)
         return posenc_refuse(POSENC_ERR_DTYPE, "dtype is %d, which this call does not take", (int)view->dtype);
     if (posenc_view_is_too_large(view))
@@ -101,8 +99,8 @@ static int is_nested(const posenc_view *view) {
     return 1;
 }
 
-posenc_status posenc_check_output(const posenc_view *view) {
-    posenc_status status = posenc_check_input(view);
+static posenc_status check_output(const posenc_view *view, int is_cache) {
+    posenc_status status = check_input(view, is_cache);
     if (status != POSENC_OK || posenc_view_count(view) == 0 || is_nested(view))
         return status;
 
@@ -127,7 +125,15 @@ posenc_status posenc_check_output(const posenc_view *view) {
     return POSENC_OK;
 }
 
-/* ---- Blocks ---- */
+posenc_status posenc_check_input(const posenc_view *view) {
+    return check_input(view, 0);
+}
+
+posenc_status posenc_check_output(const posenc_view *view) {
+    return check_output(view, 0);
+}
+
+/* ---- Caches ---- */
 
 posenc_view posenc_storage_of(const posenc_view *view) {
     posenc_view storage = *view;
@@ -140,24 +146,29 @@ posenc_view posenc_storage_of(const posenc_view *view) {
     return storage;
 }
 
-static posenc_status check_stored(const posenc_view *view, posenc_status (*check)(const posenc_view *)) {
+size_t posenc_row_bytes(const posenc_view *view) {
+    posenc_view storage = posenc_storage_of(view);
+    return (size_t)(storage.ne[0] * posenc_dtype_size(storage.dtype));
+}
+
+static posenc_status check_stored(const posenc_view *view, posenc_status (*check)(const posenc_view *, int)) {
     if (view == NULL || posenc_block_bytes(view->dtype) == 0)
-        return check(view);
+        return check(view, 1);
     if (view->ne[0] % POSENC_QUANT_BLOCK != 0 || posenc_view_is_too_large(view))
         return refuse_extents(view, "no whole blocks of 32, negative, or too large");
     if (view->nb[0] != posenc_block_bytes(view->dtype) && posenc_view_count(view) > 0)
         return posenc_refuse(POSENC_ERR_STRIDE, "nb[0] is %lld, but blocks have %lld bytes", (long long)view->nb[0],
                              (long long)posenc_block_bytes(view->dtype));
     posenc_view storage = posenc_storage_of(view);
-    return check(&storage);
+    return check(&storage, 1);
 }
 
 posenc_status posenc_check_stored_input(const posenc_view *view) {
-    return check_stored(view, posenc_check_input);
+    return check_stored(view, check_input);
 }
 
 posenc_status posenc_check_stored_output(const posenc_view *view) {
-    return check_stored(view, posenc_check_output);
+    return check_stored(view, check_output);
 }
 
 /* ---- Types, and pairs ---- */

@@ -17,12 +17,15 @@ posenc_status posenc_check_input(const posenc_view *view);
 /* A view that is written: the same, and no two elements at one address. */
 posenc_status posenc_check_output(const posenc_view *view);
 
-/* Checks as above, which also take formats (kernels/formats.h). */
+/* Checks as above, which also take types of caches (kernels/formats.h). */
 posenc_status posenc_check_stored_input(const posenc_view *view);
 posenc_status posenc_check_stored_output(const posenc_view *view);
 
 /* The memory of a view of blocks, as a tensor of halves; of another, the view. For what looks at bytes alone. */
 posenc_view posenc_storage_of(const posenc_view *view);
+
+/* Bytes of a row of any type, without gaps. */
+size_t posenc_row_bytes(const posenc_view *view);
 
 /* Checks for calls that take float32 only: after the checks above, or combined with them. */
 posenc_status posenc_require_f32(const posenc_view *view);
@@ -77,9 +80,11 @@ static inline posenc_status posenc_check_workspace(size_t bytes, size_t needed) 
                                            (unsigned long long)bytes, (unsigned long long)needed);
 }
 
-/* 1 if |a b| is more than POSENC_LIMIT. In double, which holds all products up to there, and none that is larger looks
- * smaller. */
+/* 1 if |a b| is more than POSENC_LIMIT, for an extent a and a stride b. In double, which holds all products up to
+ * there, and none that is larger looks smaller; an extent below 2^14 and a stride of 32 bits need no product. */
 static inline int posenc_leaves_limit(int64_t a, int64_t b) {
+    if ((uint64_t)a < 1 << 14 && (uint64_t)b + (UINT64_C(1) << 31) < UINT64_C(1) << 32)
+        return 0;
     double product = (double)a * (double)b;
     return product > (double)POSENC_LIMIT || product < -(double)POSENC_LIMIT;
 }

@@ -8,7 +8,8 @@
 #include <posenc/types.h>
 
 /* Copies n channels of every head of one token, times factor; with head_factors, also as a norm does, see
- * posenc_rope_args. x may be Q8_0 or Q4_0 where y is float32 and there are no head_factors. */
+ * posenc_rope_args. Without head_factors x may be of a cache type where y is float32, and y may be an 8-bit float where
+ * x is float32, f16 or bf16. */
 typedef struct posenc_convert_args {
     const void *x;
     void *y;
@@ -19,7 +20,7 @@ typedef struct posenc_convert_args {
     size_t n, n_heads;
 } posenc_convert_args;
 
-/* Quantises n channels of every head of one token, a multiple of POSENC_QUANT_BLOCK, into blocks of Q8_0 or Q4_0, as
+/* Quantises n channels of every head of one token, a multiple of POSENC_QUANT_BLOCK, into blocks of a format, as
  * docs/numerics.md describes. x is float32, f16 or bf16, and y overlaps nothing. */
 typedef struct posenc_quantise_args {
     const void *x;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Table of storage types. Rows of a format are blocks of POSENC_QUANT_BLOCK channels: a scale in half precision, an
- * offset in some formats, then the integers, packed. A channel is scale times integer, in a format with offsets scale
- * times (integer + rise) plus the offset: kernels have integers on both sides of 0, whose roundings cost least.
- * docs/adding-a-format.md says how to add a row. */
+/* Table of storage types: floats, formats, and 8-bit floats. Rows of a format are blocks of POSENC_QUANT_BLOCK
+ * channels: a scale in half precision, an offset in some formats, then the integers, packed. A channel is scale times
+ * integer, in a format with offsets scale times (integer + rise) plus the offset: kernels have integers on both sides
+ * of 0, whose roundings cost least. docs/adding-a-format.md says how to add a row. */
 #ifndef POSENC_KERNELS_FORMATS_H
 #define POSENC_KERNELS_FORMATS_H
 
@@ -37,20 +37,38 @@ static const int8_t posenc_uneven[16] = {-127, -104, -83, -65, -49, -35, -22, -1
 /* The same columns of types without blocks: one channel, and its bytes. */
 #define POSENC_EACH_FLOAT_TYPE(TYPE)                                                                                   \
     TYPE(POSENC_F32, f32, 1, 4) TYPE(POSENC_F16, f16, 1, 2) TYPE(POSENC_BF16, bf16, 1, 2)
-#define POSENC_EACH_TYPE(TYPE) POSENC_EACH_FLOAT_TYPE(TYPE) POSENC_EACH_FORMAT(TYPE)
 
-/* First lines of a switch that has no default, so that the compiler names a format that it lacks: types that cannot
- * come there. */
+/* 8-bit floats, likewise: types of caches alone, as formats are. */
+#define POSENC_EACH_FLOAT8_TYPE(TYPE) TYPE(POSENC_F8_E4M3, f8_e4m3, 1, 1)
+#define POSENC_EACH_TYPE(TYPE) POSENC_EACH_FLOAT_TYPE(TYPE) POSENC_EACH_FORMAT(TYPE) POSENC_EACH_FLOAT8_TYPE(TYPE)
+
+/* First lines of a switch that has no default, so that the compiler names a type that it lacks: types that cannot come
+ * there. */
 #define POSENC_CASE(type, ...) case type:
-#define POSENC_TAKES_NO_BLOCKS POSENC_EACH_FORMAT(POSENC_CASE) break
-#define POSENC_TAKES_NO_FLOATS POSENC_EACH_FLOAT_TYPE(POSENC_CASE) break
+#define POSENC_TAKES_NO_CACHE_TYPES POSENC_EACH_FORMAT(POSENC_CASE) POSENC_EACH_FLOAT8_TYPE(POSENC_CASE) break
+#define POSENC_TAKES_NO_FLOATS POSENC_EACH_FLOAT_TYPE(POSENC_CASE) POSENC_EACH_FLOAT8_TYPE(POSENC_CASE) break
 
-/* Formats are the types POSENC_FLOAT_TYPES .. POSENC_TYPES - 1. */
+/* Formats are the types POSENC_FLOAT_TYPES .. POSENC_FORMATS_END - 1. */
 #define POSENC_COUNT_ONE(type, ...) +1
 enum {
     POSENC_FLOAT_TYPES = 0 POSENC_EACH_FLOAT_TYPE(POSENC_COUNT_ONE),
+    POSENC_FORMATS_END = POSENC_FLOAT_TYPES POSENC_EACH_FORMAT(POSENC_COUNT_ONE),
     POSENC_TYPES = 0 POSENC_EACH_TYPE(POSENC_COUNT_ONE)
 };
+
+/* Bytes of an element; 0 for a type that has blocks for elements, or does not exist. */
+static inline __attribute__((always_inline)) int posenc_element_bytes(posenc_dtype type) {
+    switch (type) {
+        POSENC_EACH_FORMAT(POSENC_CASE)
+        break;
+#define CASE(type, name, channels, bytes)                                                                              \
+    case type: return bytes;
+        POSENC_EACH_FLOAT_TYPE(CASE)
+        POSENC_EACH_FLOAT8_TYPE(CASE)
+#undef CASE
+    }
+    return 0;
+}
 
 /* Bytes of a block; 0 for a type without blocks. */
 static inline __attribute__((always_inline)) int posenc_block_bytes(posenc_dtype type) {
@@ -66,6 +84,19 @@ static inline __attribute__((always_inline)) int posenc_block_bytes(posenc_dtype
 
 static inline __attribute__((always_inline)) int posenc_has_blocks(posenc_dtype type) {
     return posenc_block_bytes(type) != 0;
+}
+
+/* 1 for a type of caches alone. Heads are finished in float32 before they are written there, and become float32 when
+ * they are read. */
+static inline __attribute__((always_inline)) int posenc_is_cache_type(posenc_dtype type) {
+    switch (type) {
+        POSENC_EACH_FORMAT(POSENC_CASE)
+        POSENC_EACH_FLOAT8_TYPE(POSENC_CASE)
+        return 1;
+        POSENC_EACH_FLOAT_TYPE(POSENC_CASE)
+        break;
+    }
+    return 0;
 }
 
 /* ---- Integers ---- */

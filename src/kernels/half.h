@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* f16 and bf16 to float32 and back, in integers, for the scalar tier: the specification of every conversion
- * instruction. Rounds to nearest, ties to even; larger numbers become infinite; a NaN becomes some NaN. */
+/* f16, bf16 and 8-bit floats to float32 and back, in integers, for the scalar tier: the specification of every
+ * conversion instruction. Rounds to nearest, ties to even; larger numbers become infinite; a NaN becomes some NaN. */
 #ifndef POSENC_HALF_H
 #define POSENC_HALF_H
 
@@ -59,6 +59,33 @@ static inline uint16_t posenc_to_f16(float x) {
     return sign | (uint16_t)((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
 }
 
+/* OCP E4M3: 4 bits of exponent, 3 of fraction, no infinity; 0x7f and 0xff are NaN. */
+static inline float posenc_from_f8_e4m3(uint8_t b) {
+    uint32_t sign = (uint32_t)(b & 0x80) << 24, exponent = b >> 3 & 15, fraction = b & 7;
+    if ((b & 0x7f) == 0x7f)
+        return posenc_float(sign | 0x7ff00000);
+    if (exponent == 0) { /* zero or denormal: fraction * 2^-9, exact */
+        float magnitude = (float)fraction * 0x1p-9f;
+        return sign ? -magnitude : magnitude;
+    }
+    return posenc_float(sign | (exponent + 120) << 23 | fraction << 20);
+}
+
+/* Makes 448 of larger numbers, infinity too, and 0x7f of any NaN. */
+static inline uint8_t posenc_to_f8_e4m3(float x) {
+    uint32_t bits = posenc_bits(x), magnitude = bits & 0x7fffffff;
+    uint8_t sign = (uint8_t)(bits >> 24 & 0x80);
+    if (magnitude > 0x7f800000)
+        return 0x7f;
+    if (magnitude >= 0x43e00000) /* 448 */
+        return sign | 0x7e;
+    if (magnitude < 0x3c800000) { /* below 2^-6: adding 2^14 rounds to multiples of 2^-9 */
+        uint32_t rounded = posenc_bits(posenc_float(magnitude) + 0x1p14f) - posenc_bits(0x1p14f);
+        return sign | (uint8_t)rounded;
+    }
+    return sign | (uint8_t)((magnitude - (120u << 23) + 0x7ffff + (magnitude >> 20 & 1)) >> 20);
+}
+
 /* The block of channel i of a row. */
 static inline const uint16_t *posenc_block_of(const void *row, size_t i, posenc_dtype type) {
     const char *block = (const char *)row + i / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
@@ -81,11 +108,11 @@ static inline float posenc_offset(const void *row, size_t i, posenc_dtype type) 
     return posenc_value(row, i, 0, type);
 }
 
-/* Element i of an array of a type without blocks. Float32 is what remains: as a case of its own it costs scalar RoPE
- * 30 % (gcc 12). */
+/* Element i of an array of a type that tensors of any kind have. Float32 is what remains: as a case of its own it costs
+ * scalar RoPE 30 % (gcc 12). */
 static inline float posenc_load(const void *p, size_t i, posenc_dtype type) {
     switch (type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F16: return posenc_from_f16(((const uint16_t *)p)[i]);
     case POSENC_BF16: return posenc_from_bf16(((const uint16_t *)p)[i]);
     case POSENC_F32: break;
@@ -93,11 +120,13 @@ static inline float posenc_load(const void *p, size_t i, posenc_dtype type) {
     return ((const float *)p)[i];
 }
 
-/* Element i of an array of any type. Loops that read no blocks call posenc_load: scalar RoPE takes 1.9 times as long
+/* Element i of an array of any type. Loops that read no caches call posenc_load: scalar RoPE takes 1.9 times as long
  * with the formats in its loop. */
 static inline float posenc_load_stored(const void *p, size_t i, posenc_dtype type) {
     switch (type) {
-        POSENC_TAKES_NO_FLOATS;
+        POSENC_EACH_FLOAT_TYPE(POSENC_CASE)
+        break;
+    case POSENC_F8_E4M3: return posenc_from_f8_e4m3(((const uint8_t *)p)[i]);
 #define CASE(type, name, ...)                                                                                          \
     case type: return posenc_value(p, i, posenc_number(p, i, type), type);
         POSENC_EACH_FORMAT(CASE)
@@ -108,12 +137,23 @@ static inline float posenc_load_stored(const void *p, size_t i, posenc_dtype typ
 
 static inline void posenc_store(void *p, size_t i, float value, posenc_dtype type) {
     switch (type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F16: ((uint16_t *)p)[i] = posenc_to_f16(value); return;
     case POSENC_BF16: ((uint16_t *)p)[i] = posenc_to_bf16(value); return;
     case POSENC_F32: break;
     }
     ((float *)p)[i] = value;
+}
+
+/* The same for an array of any type without blocks. */
+static inline void posenc_store_plain(void *p, size_t i, float value, posenc_dtype type) {
+    switch (type) {
+        POSENC_EACH_FORMAT(POSENC_CASE)
+        POSENC_EACH_FLOAT_TYPE(POSENC_CASE)
+        break;
+    case POSENC_F8_E4M3: ((uint8_t *)p)[i] = posenc_to_f8_e4m3(value); return;
+    }
+    posenc_store(p, i, value, type);
 }
 
 #endif

@@ -3,9 +3,10 @@
 #ifndef POSENC_KERNELS_TYPE_PAIRS_H
 #define POSENC_KERNELS_TYPE_PAIRS_H
 
-#include <posenc/types.h>
+#include "kernels/formats.h"
 
-/* Every pair of storage types, for kernels that make a constant of them: DO(type of x, type of y). */
+/* Every pair of types that tensors of any kind have, for kernels that make a constant of them: DO(type of x, type of
+ * y). */
 #define POSENC_EACH_TYPE_PAIR(DO)                                                                                      \
     DO(POSENC_F32, POSENC_F32)                                                                                         \
     DO(POSENC_F32, POSENC_F16)                                                                                         \
@@ -16,6 +17,8 @@
     DO(POSENC_BF16, POSENC_F32)                                                                                        \
     DO(POSENC_BF16, POSENC_F16)                                                                                        \
     DO(POSENC_BF16, POSENC_BF16)
-#define POSENC_TYPE_PAIR(x_type, y_type) (3 * (int)(x_type) + (int)(y_type))
+/* A number for each pair of types, below POSENC_TYPE_PAIRS. */
+#define POSENC_TYPE_PAIR(x_type, y_type) (POSENC_TYPES * (int)(x_type) + (int)(y_type))
+#define POSENC_TYPE_PAIRS (POSENC_TYPES * POSENC_TYPES)
 
 #endif

@@ -70,7 +70,7 @@ V_INLINE vf v_load_twice_n(const float *p, size_t n) {
     return vzip1q_f32(a, a);
 }
 
-/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one ---- */
+/* ---- f16, bf16 and 8-bit floats at p, widened and rounded to nearest even; a NaN stays one ---- */
 
 V_INLINE uint16x4_t v_load_16_n_(const uint16_t *p, size_t n) {
     uint16_t lanes[4] = {0};
@@ -105,6 +105,46 @@ V_INLINE vf v_load_i8(const int8_t *p) {
     memcpy(&lanes, p, sizeof lanes);
     return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(lanes)))));
 }
+/* Exponent and fraction become those of an f16 of 2^-8 the size. The highest bit of its exponent, a second sign at
+ * first, becomes 1 for a NaN alone: adding 1 in the last place carries there. */
+V_INLINE vf v_load_f8_e4m3_n(const uint8_t *p, size_t n) {
+    uint32_t lanes = 0;
+    memcpy(&lanes, p, n);
+    uint16x4_t words = vreinterpret_u16_s16(vget_low_s16(vshll_n_s8(vcreate_s8(lanes), 7)));
+    uint16x4_t carry = vand_u16(vadd_u16(words, vdup_n_u16(0x80)), vdup_n_u16(0x4000));
+    return vmulq_n_f32(v_from_f16_(veor_u16(words, carry)), 0x1p8f);
+}
+V_INLINE vf v_load_f8_e4m3(const uint8_t *p) { return v_load_f8_e4m3_n(p, 4); }
+V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
+    uint16x8_t words = vreinterpretq_u16_s16(vshll_n_s8(vreinterpret_s8_u8(vld1_u8(p)), 7));
+    uint16x8_t carry = vandq_u16(vaddq_u16(words, vdupq_n_u16(0x80)), vdupq_n_u16(0x4000));
+    float16x8_t numbers = vreinterpretq_f16_u16(veorq_u16(words, carry));
+    *first = vmulq_n_f32(vcvt_f32_f16(vget_low_f16(numbers)), 0x1p8f);
+    *second = vmulq_n_f32(vcvt_high_f32_f16(numbers), 0x1p8f);
+}
+/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
+    uint8x8x4_t four;
+    for (int t = 0; t < 4; t++)
+        four.val[t] = vld1_u8((const uint8_t *)rows[t] + first);
+    vst4_u8(out, four);
+}
+/* As posenc_to_f8_e4m3(). */
+V_INLINE void v_store_f8_e4m3_n(uint8_t *p, vf a, size_t n) {
+    uint32x4_t bits = vreinterpretq_u32_f32(a), size = vreinterpretq_u32_f32(vabsq_f32(a));
+    uint32x4_t sign = vandq_u32(vshrq_n_u32(bits, 24), vdupq_n_u32(0x80));
+    uint32x4_t most = vminq_u32(size, vdupq_n_u32(0x43e00000));
+    uint32x4_t odd = vandq_u32(vshrq_n_u32(most, 20), vdupq_n_u32(1));
+    uint32x4_t rounded = vaddq_u32(vaddq_u32(most, odd), vdupq_n_u32(0x7ffffu - (120u << 23)));
+    float32x4_t steps = vaddq_f32(vreinterpretq_f32_u32(most), vdupq_n_f32(0x1p14f));
+    uint32x4_t denormal = vsubq_u32(vreinterpretq_u32_f32(steps), vdupq_n_u32(0x46800000));
+    uint32x4_t is_denormal = vcltq_u32(size, vdupq_n_u32(0x3c800000));
+    uint32x4_t numbers = vorrq_u32(vbslq_u32(is_denormal, denormal, vshrq_n_u32(rounded, 20)), sign);
+    uint16x4_t words = vmovn_u32(vbslq_u32(vceqq_f32(a, a), numbers, vdupq_n_u32(0x7f)));
+    uint32_t bytes = vget_lane_u32(vreinterpret_u32_u8(vmovn_u16(vcombine_u16(words, words))), 0);
+    memcpy(p, &bytes, n);
+}
+V_INLINE void v_store_f8_e4m3(uint8_t *p, vf a) { v_store_f8_e4m3_n(p, a, 4); }
 V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(vld1_u16(p)); }
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { vst1_u16(p, v_to_bf16_(a)); }

@@ -227,28 +227,28 @@ static void quantise(const walk *w, const heads *h, const void *x, posenc_dtype 
     w->kernels->quantise_rows(&args);
 }
 
-/* Converts staged heads to y; no-op if y is the stage. */
-static void pass_on(const walk *w, const heads *finished, const heads *h) {
-    if (posenc_block_bytes(h->y_type) > 0) {
-        quantise(w, h, finished->y, POSENC_F32, finished->y_stride);
+/* Writes finished heads to y; no-op if y is where they are. */
+static void pass_on(const walk *w, const heads *h, const void *x, posenc_dtype x_type, ptrdiff_t x_stride) {
+    if (posenc_has_blocks(h->y_type)) {
+        quantise(w, h, x, x_type, x_stride);
         return;
     }
     posenc_convert_args args = {
-        .x = finished->y,
+        .x = x,
         .y = h->y,
-        .x_type = POSENC_F32,
+        .x_type = x_type,
         .y_type = h->y_type,
-        .x_stride = finished->y_stride,
+        .x_stride = x_stride,
         .y_stride = h->y_stride,
         .factor = 1.0f,
         .n = (size_t)w->rope->params.head_dim,
         .n_heads = (size_t)h->n,
     };
-    if (finished->y != h->y)
+    if (x != h->y)
         w->kernels->convert_rows(&args);
 }
 
-/* A few heads at a time, in y itself if it is float32. Not inlined, nor is do_quantised_heads: clang would give every
+/* A few heads at a time, in y itself if it is float32. Not inlined, nor is do_widened_heads: clang would give every
  * call their room on the stack. */
 static __attribute__((noinline)) void stage(const walk *w, const posenc_rope_tensor *tensor, const heads *h,
                                             const float *cos_row, const float *sin_row) {
@@ -264,11 +264,11 @@ static __attribute__((noinline)) void stage(const walk *w, const posenc_rope_ten
         write_heads(w, tensor, &finished, cos_row, sin_row);
         if (tensor->hadamard > 0)
             posenc_transform_heads(w->kernels, finished.y, finished.y_stride, some.n, head_dim, tensor->hadamard);
-        pass_on(w, &finished, &some);
+        pass_on(w, &some, finished.y, POSENC_F32, finished.y_stride);
     }
 }
 
-/* V as it is goes to its blocks without a copy. */
+/* V as it is goes to its cache without a copy. */
 static void finish(const walk *w, const posenc_rope_tensor *tensor, const heads *h, const float *cos_row,
                    const float *sin_row) {
     int changes = cos_row != NULL || tensor->hadamard > 0 || tensor->scale != 1.0f || h->norms != NULL;
@@ -277,7 +277,7 @@ static void finish(const walk *w, const posenc_rope_tensor *tensor, const heads 
     else if (changes)
         stage(w, tensor, h, cos_row, sin_row);
     else
-        quantise(w, h, h->x, tensor->x.dtype, (ptrdiff_t)tensor->x.nb[1]);
+        pass_on(w, h, h->x, tensor->x.dtype, (ptrdiff_t)tensor->x.nb[1]);
 }
 
 /* The factors of a few heads' norms at a time; the rotation or the copy multiplies by them. */
@@ -330,29 +330,29 @@ static void do_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t to
         copy_channels(w, tensor, h, 0, w->rope->params.head_dim);
 }
 
-/* ---- Heads of quantised tensors ---- */
+/* ---- Heads of cache types ---- */
 
-/* 1 if nothing happens to the heads of a token but that their blocks may go elsewhere: those of a shift by 0, of a
+/* 1 if nothing happens to the heads of a token but that their bytes may go elsewhere: those of a shift by 0, of a
  * tensor that is only scattered. */
-static int moves_blocks(const walk *w, const posenc_rope_tensor *tensor, int64_t token) {
+static int moves_bytes(const walk *w, const posenc_rope_tensor *tensor, int64_t token) {
     int turns = tensor->rotates && w->source->n > 0 && !stays(w, token);
     return !turns && tensor->y.dtype == tensor->x.dtype && tensor->scale == 1.0f && tensor->hadamard == 0 &&
            !posenc_rope_is_normed(tensor);
 }
 
-static void copy_blocks(const posenc_rope_tensor *tensor, const heads *h) {
-    size_t bytes = (size_t)(tensor->x.ne[0] / POSENC_QUANT_BLOCK * posenc_block_bytes(tensor->x.dtype));
+static void copy_bytes(const posenc_rope_tensor *tensor, const heads *h) {
+    size_t bytes = posenc_row_bytes(&tensor->x);
     for (int64_t head = 0; head < h->n && h->x != h->y; head++)
         memcpy(h->y + head * h->y_stride, h->x + head * tensor->x.nb[1], bytes);
 }
 
-/* A few heads at a time, in float32: exactly what the blocks hold. */
-static __attribute__((noinline)) void do_quantised_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t token,
-                                                         const heads *h, int64_t n_wanted) {
+/* A few heads at a time, in float32: exactly what the cache holds. */
+static __attribute__((noinline)) void do_widened_heads(const walk *w, const posenc_rope_tensor *tensor, int64_t token,
+                                                       const heads *h, int64_t n_wanted) {
     float room[POSENC_STAGED];
     int64_t head_dim = w->rope->params.head_dim, at_once = POSENC_STAGED / head_dim;
-    if (moves_blocks(w, tensor, token)) {
-        copy_blocks(tensor, h);
+    if (moves_bytes(w, tensor, token)) {
+        copy_bytes(tensor, h);
         return;
     }
     for (int64_t head = 0; head < h->n; head += at_once) {
@@ -384,8 +384,8 @@ static void do_token(const walk *w, const posenc_rope_tensor *tensors, int64_t n
         if (from >= to)
             continue;
         heads h = heads_of(&tensors[i], token, from, to - from, n_wanted);
-        if (posenc_rope_reads_blocks(&tensors[i]))
-            do_quantised_heads(w, &tensors[i], token, &h, n_wanted);
+        if (posenc_rope_is_widened(&tensors[i]))
+            do_widened_heads(w, &tensors[i], token, &h, n_wanted);
         else
             do_heads(w, &tensors[i], token, &h, n_wanted);
     }

@@ -34,8 +34,8 @@ static posenc_status check_scatter(const posenc_rope_tensor *tensor) {
 }
 
 static posenc_status check_views(const posenc_rope_tensor *tensor) {
-    int has_blocks = posenc_block_bytes(tensor->y.dtype) > 0 || posenc_rope_reads_blocks(tensor);
-    if (!posenc_rope_scatters(tensor) && !has_blocks)
+    int is_cache = posenc_is_cache_type(tensor->y.dtype) || posenc_rope_is_widened(tensor);
+    if (!posenc_rope_scatters(tensor) && !is_cache)
         return posenc_check_elementwise(&tensor->x, &tensor->y);
     posenc_status status = posenc_argument("y", posenc_check_stored_output(&tensor->y));
     if (status == POSENC_OK)
@@ -50,7 +50,7 @@ static posenc_status check_views(const posenc_rope_tensor *tensor) {
 static posenc_status check_staged(const posenc_rope *rope, const posenc_rope_tensor *tensor) {
     if (tensor->hadamard != 0 && !posenc_is_hadamard(tensor->hadamard, tensor->x.ne[0]))
         return posenc_refused(POSENC_ERR_SHAPE);
-    if (!posenc_rope_is_staged(tensor) && !posenc_rope_reads_blocks(tensor))
+    if (!posenc_rope_is_staged(tensor) && !posenc_rope_is_widened(tensor))
         return POSENC_OK;
     if (tensor->x.ne[0] > POSENC_MAX_HEAD_DIM)
         return posenc_refused(POSENC_ERR_HEAD_DIM);

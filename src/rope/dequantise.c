@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Quantised heads as numbers again. */
+/* Heads of a cache type as float32, f16 or bf16. */
 #include "core/minmax.h"
 #include "core/row_place.h"
 #include "rope/rope.h"
@@ -48,7 +48,7 @@ static posenc_status check(const posenc_view *x, const posenc_view *y) {
         status = posenc_check_output(y);
     if (status != POSENC_OK)
         return status;
-    if (posenc_block_bytes(x->dtype) == 0)
+    if (!posenc_is_cache_type(x->dtype))
         return posenc_refused(POSENC_ERR_DTYPE);
     posenc_view storage = posenc_storage_of(x);
     return posenc_same_extents(x, y) ? posenc_check_apart(&storage, y) : posenc_refused(POSENC_ERR_SHAPE);
@@ -66,7 +66,9 @@ posenc_status posenc_dequantise(const posenc_view *x, const posenc_view *y, pose
         posenc_row_place at = posenc_token_place_of(y, row);
         some = posenc_min(posenc_min(y->ne[1] - at.head, rows.end - row), POSENC_STAGED / channels);
         for (int64_t first = 0; first < head_dim; first += channels) {
-            posenc_heads from = {(const char *)posenc_token_at(x, at) + first / POSENC_QUANT_BLOCK * x->nb[0], x->dtype,
+            posenc_view before = *x;
+            before.ne[0] = first;
+            posenc_heads from = {(const char *)posenc_token_at(x, at) + posenc_row_bytes(&before), x->dtype,
                                  (ptrdiff_t)x->nb[1], some};
             char *to = (char *)posenc_token_at(y, at) + first * posenc_dtype_size(y->dtype);
             convert(kernels, &from, posenc_min(channels, head_dim - first), y->dtype, to, (ptrdiff_t)y->nb[1]);

@@ -118,20 +118,20 @@ static inline int posenc_rope_is_normed(const posenc_rope_tensor *tensor) {
     return tensor->weight != NULL || tensor->norms;
 }
 
-/* 1 if its heads are finished in float32 before they are written: they are transformed, or quantised. */
+/* 1 if its heads are finished in float32 before they are written: they are transformed, or go to a cache type. */
 static inline int posenc_rope_is_staged(const posenc_rope_tensor *tensor) {
-    return tensor->hadamard > 0 || posenc_block_bytes(tensor->y.dtype) > 0;
+    return tensor->hadamard > 0 || posenc_is_cache_type(tensor->y.dtype);
 }
 
-/* 1 if its heads are quantised: they become float32 first. */
-static inline int posenc_rope_reads_blocks(const posenc_rope_tensor *tensor) {
-    return posenc_block_bytes(tensor->x.dtype) > 0;
+/* 1 if its heads are of a cache type: they become float32 first. */
+static inline int posenc_rope_is_widened(const posenc_rope_tensor *tensor) {
+    return posenc_is_cache_type(tensor->x.dtype);
 }
 
 /* Floats of heads that are finished so, on the stack: at least two heads. */
 #define POSENC_STAGED (2 * POSENC_MAX_HEAD_DIM)
 
-/* Some heads of one token, quantised, `stride` bytes apart. */
+/* Some heads of one token, of a cache type, `stride` bytes apart. */
 typedef struct posenc_heads {
     const void *data;
     posenc_dtype type;

@@ -57,20 +57,22 @@ V_INLINE vf v_twice_(vf a) { return __riscv_vrgather_vv_f32m1(a, __riscv_vsrl_vx
 V_INLINE vf v_load_twice(const float *p) { return v_twice_(__riscv_vle32_v_f32m1(p, VF / 2)); }
 V_INLINE vf v_load_twice_n(const float *p, size_t n) { return v_twice_(v_load_n(p, n / 2)); }
 
-/* ---- f16 and bf16 at p, widened and rounded to nearest even; a NaN stays one. Conversions are V's own alone: not every
- * CPU has Zvfhmin and Zvfbfmin ---- */
+/* ---- f16, bf16 and 8-bit floats at p, widened and rounded to nearest even; a NaN stays one. Conversions are V's own
+ * alone: not every CPU has Zvfhmin and Zvfbfmin ---- */
 
 V_INLINE vuint16mf2_t v_load_16_n_(const uint16_t *p, size_t n) {
     return __riscv_vle16_v_u16mf2_tu(__riscv_vmv_v_x_u16mf2(0, VF), p, n);
 }
-/* The exponent is that of a float 2^112 times as small, but of infinity and NaN, which become 2^16 and more. */
-V_INLINE vf v_from_f16_(vuint16mf2_t a) {
+/* f16 times a power of 2. The exponent is that of a float 2^112 times as small, but of infinity and NaN, which become
+ * 2^16 and more. */
+V_INLINE vf v_scaled_f16_(vuint16mf2_t a, float power) {
     vint32m1_t wide = __riscv_vwmul_vx_i32m1(__riscv_vreinterpret_v_u16mf2_i16mf2(a), 1 << 13, VF);
     vuint32m1_t small = __riscv_vand_vx_u32m1(v_unsigned_(wide), 0x8fffffff, VF);
-    vuint32m1_t bits = v_bits_(__riscv_vfmul_vf_f32m1(v_of_bits_(small), 0x1p112f, VF));
+    vuint32m1_t bits = v_bits_(__riscv_vfmul_vf_f32m1(v_of_bits_(small), power * 0x1p112f, VF));
     vbool32_t is_beyond = __riscv_vmsgtu_vx_u32m1_b32(__riscv_vsll_vx_u32m1(bits, 1, VF), 0x8effffff, VF);
     return v_of_bits_(__riscv_vor_vx_u32m1_mu(is_beyond, bits, bits, 0x7f800000, VF));
 }
+V_INLINE vf v_from_f16_(vuint16mf2_t a) { return v_scaled_f16_(a, 1.0f); }
 /* To add a number 2^13 times as large rounds to 11 bits, or to a multiple of 2^-24. */
 V_INLINE vuint16mf2_t v_to_f16_(vf a) {
     vuint32m1_t bits = v_bits_(a);
@@ -104,6 +106,53 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(__riscv_vle16_v
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { __riscv_vse16_v_u16mf2(p, v_to_bf16_(a), n); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { v_store_bf16_n(p, a, VF); }
+/* Exponent and fraction become those of an f16 of 2^-8 the size. The highest bit of its exponent, a second sign at
+ * first, becomes 1 for a NaN alone: adding 1 in the last place carries there. */
+V_INLINE vf v_from_f8_e4m3_(vint8mf4_t bytes) {
+    vuint16mf2_t words = __riscv_vreinterpret_v_i16mf2_u16mf2(__riscv_vsext_vf2_i16mf2(bytes, VF));
+    words = __riscv_vsll_vx_u16mf2(words, 7, VF);
+    vuint16mf2_t carry = __riscv_vand_vx_u16mf2(__riscv_vadd_vx_u16mf2(words, 0x80, VF), 0x4000, VF);
+    return v_scaled_f16_(__riscv_vxor_vv_u16mf2(words, carry, VF), 0x1p8f);
+}
+V_INLINE vf v_load_f8_e4m3(const uint8_t *p) {
+    return v_from_f8_e4m3_(__riscv_vle8_v_i8mf4((const int8_t *)p, VF));
+}
+V_INLINE vf v_load_f8_e4m3_n(const uint8_t *p, size_t n) {
+    return v_from_f8_e4m3_(__riscv_vle8_v_i8mf4_tu(__riscv_vmv_v_x_i8mf4(0, VF), (const int8_t *)p, n));
+}
+V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
+    *first = v_load_f8_e4m3(p);
+    *second = v_load_f8_e4m3(p + VF);
+}
+/* As posenc_to_f8_e4m3(). */
+V_INLINE void v_store_f8_e4m3_n(uint8_t *p, vf a, size_t n) {
+    vuint32m1_t bits = v_bits_(a), size = __riscv_vand_vx_u32m1(bits, 0x7fffffff, VF);
+    vuint32m1_t most = __riscv_vminu_vx_u32m1(size, 0x43e00000, VF);
+    vuint32m1_t odd = __riscv_vand_vx_u32m1(__riscv_vsrl_vx_u32m1(most, 20, VF), 1, VF);
+    vuint32m1_t rounded =
+        __riscv_vadd_vx_u32m1(__riscv_vadd_vv_u32m1(most, odd, VF), 0x7ffffu - (120u << 23), VF);
+    vuint32m1_t steps = v_bits_(__riscv_vfadd_vf_f32m1(v_of_bits_(most), 0x1p14f, VF));
+    vbool32_t is_denormal = __riscv_vmsltu_vx_u32m1_b32(size, 0x3c800000, VF);
+    vuint32m1_t numbers = __riscv_vmerge_vvm_u32m1(__riscv_vsrl_vx_u32m1(rounded, 20, VF),
+                                                   __riscv_vsub_vx_u32m1(steps, 0x46800000, VF), is_denormal, VF);
+    vuint32m1_t sign = __riscv_vand_vx_u32m1(__riscv_vsrl_vx_u32m1(bits, 24, VF), 0x80, VF);
+    numbers = __riscv_vor_vv_u32m1(numbers, sign, VF);
+    numbers = __riscv_vmerge_vxm_u32m1(numbers, 0x7f, __riscv_vmfne_vv_f32m1_b32(a, a, VF), VF);
+    __riscv_vse8_v_u8mf4(p, __riscv_vnsrl_wx_u8mf4(__riscv_vnsrl_wx_u16mf2(numbers, 0, VF), 0, VF), n);
+}
+V_INLINE void v_store_f8_e4m3(uint8_t *p, vf a) { v_store_f8_e4m3_n(p, a, VF); }
+/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
+#if VF == 4
+#define ROW(t) __riscv_vle8_v_u8mf2((const uint8_t *)rows[t] + first, 8)
+    __riscv_vsseg4e8_v_u8mf2x4(out, __riscv_vcreate_v_u8mf2x4(ROW(0), ROW(1), ROW(2), ROW(3)), 8);
+#else
+#define ROW(t) __riscv_vle8_v_u8mf4((const uint8_t *)rows[t] + first, 8)
+    __riscv_vsseg8e8_v_u8mf4x8(
+        out, __riscv_vcreate_v_u8mf4x8(ROW(0), ROW(1), ROW(2), ROW(3), ROW(4), ROW(5), ROW(6), ROW(7)), 8);
+#endif
+#undef ROW
+}
 /* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
 V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *out) {
 #if VF == 4

@@ -13,7 +13,7 @@ void VARIANT(convert_rows)(const posenc_convert_args *a) {
         for (size_t i = 0; i < a->n; i++) {
             float weight = a->weight != NULL ? a->weight[i] : 1.0f;
             float z = posenc_load_stored(x, i, a->x_type) * head_factor;
-            posenc_store(y, i, z * (weight * a->factor), a->y_type);
+            posenc_store_plain(y, i, z * (weight * a->factor), a->y_type);
         }
     }
 }
@@ -73,7 +73,8 @@ static void write_places(const int places[POSENC_QUANT_BLOCK], char *block, pose
 }
 
 /* The value of largest size becomes the integer -n of 2 n. */
-static void quantise_even(const float x[POSENC_QUANT_BLOCK], char *block, int n, posenc_dtype type) {
+static inline __attribute__((always_inline)) void quantise_even(const float x[POSENC_QUANT_BLOCK], char *block, int n,
+                                                                posenc_dtype type) {
     int places[POSENC_QUANT_BLOCK];
     float scale = largest_of(x) / (float)-n, reciprocal = reciprocal_of(scale);
     write_scale(block, scale);

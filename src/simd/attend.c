@@ -48,8 +48,13 @@ V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t,
             continue;
         }
         vf value[ATTEND_WIDE];
+        for (size_t v = 0; v < n_v; v += 2)
+            if (v + 1 < n_v)
+                load_pair_typed(row, t->channel + v * VF, type, &value[v], &value[v + 1]);
+            else
+                value[v] = load_typed(row, t->channel + v * VF, lanes, type);
         for (size_t v = 0; v < n_v; v++)
-            value[v] = v_keep(load_typed(row, t->channel + v * VF, lanes, type));
+            value[v] = v_keep(value[v]);
         for (size_t r = 0; r < n_sums; r++) {
             if (is_ragged && (k < begins[r] || k >= ends[r]))
                 continue;

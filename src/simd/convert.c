@@ -18,7 +18,7 @@ V_INLINE void convert_some(const posenc_convert_args *a, const char *x, char *y,
         factor = v_mul(load_typed(a->weight, i, n, POSENC_F32), factor);
         value = v_mul(value, head_factor);
     }
-    store_typed(y, i, v_mul(value, factor), n, y_type);
+    store_plain(y, i, v_mul(value, factor), n, y_type);
 }
 
 V_INLINE void convert(const posenc_convert_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
@@ -51,6 +51,13 @@ void VARIANT(convert_rows)(const posenc_convert_args *args) {
 #define CASE(type, ...)                                                                                                \
     case POSENC_TYPE_PAIR(type, POSENC_F32): convert(&a, type, POSENC_F32, 0); break;
         POSENC_EACH_FORMAT(CASE)
+        POSENC_EACH_FLOAT8_TYPE(CASE)
+#undef CASE
+#define CASE(type, ...)                                                                                                \
+    case POSENC_TYPE_PAIR(POSENC_F32, type): convert(&a, POSENC_F32, type, 0); break;                                  \
+    case POSENC_TYPE_PAIR(POSENC_F16, type): convert(&a, POSENC_F16, type, 0); break;                                  \
+    case POSENC_TYPE_PAIR(POSENC_BF16, type): convert(&a, POSENC_BF16, type, 0); break;
+        POSENC_EACH_FLOAT8_TYPE(CASE)
 #undef CASE
     }
 }
@@ -79,13 +86,13 @@ V_INLINE vf value_of(const void *x, size_t v, const posenc_dtype type) {
     return load_typed(x, v * VF, VF, type);
 }
 
-/* The sign bit of the first of the values of that size, the largest or 0. */
-V_INLINE uint32_t sign_of_first(const void *x, int32_t size, const posenc_dtype type) {
+/* The sign bit of the first value of the largest size, or of the first zero. */
+V_INLINE uint32_t sign_of_first(const void *x, int32_t largest, const int of_zeros, const posenc_dtype type) {
     uint32_t found = 0, negative = 0;
     for (size_t v = 0; v < BLOCK_VECTORS; v++) {
         vf value = value_of(x, v, type);
         vi of_value = vi_from_bits(v_abs(value));
-        vm is_found = size > 0 ? vi_lt(vi_set1(size - 1), of_value) : vi_lt(of_value, vi_set1(1));
+        vm is_found = of_zeros ? vi_lt(of_value, vi_set1(1)) : vi_lt(vi_set1(largest - 1), of_value);
         found |= v_lane_bits(is_found) << (v * VF);
         negative |= v_lane_bits(vi_lt(vi_from_bits(value), vi_set1(0))) << (v * VF);
     }
@@ -117,7 +124,7 @@ V_INLINE int32_t range_of(const void *x, float *least, const posenc_dtype x_type
     }
     *least = -v_max_lanes(below);
     if (*least == 0.0f)
-        *least = sign_of_first(x, 0, x_type) != 0 ? -0.0f : 0.0f;
+        *least = sign_of_first(x, 0, 1, x_type) != 0 ? -0.0f : 0.0f;
     return (int32_t)posenc_bits(v_max_lanes(above) - *least);
 }
 
@@ -133,7 +140,7 @@ V_INLINE void find_span(blocks *b, size_t k, const posenc_dtype x_type, const po
         if (size < INFINITE)
             b->spans[k] = range_of(x, &b->leasts[k], x_type);
     } else if (number_of_span(y_type) < 0.0f) {
-        b->spans[k] = (int32_t)((uint32_t)size | sign_of_first(x, size, x_type));
+        b->spans[k] = (int32_t)((uint32_t)size | sign_of_first(x, size, 0, x_type));
     }
 }
 
@@ -376,7 +383,7 @@ V_INLINE void quantise_from(const posenc_quantise_args *a, const posenc_dtype x_
 void VARIANT(quantise_rows)(const posenc_quantise_args *args) {
     const posenc_quantise_args a = *args; /* a copy: no store changes it */
     switch (a.x_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: quantise_from(&a, POSENC_F32); break;
     case POSENC_F16: quantise_from(&a, POSENC_F16); break;
     case POSENC_BF16: quantise_from(&a, POSENC_BF16); break;

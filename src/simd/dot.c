@@ -44,7 +44,7 @@ V_INLINE void stage_typed(const posenc_dot_rows_args *a, const void *x, size_t f
 /* Writes channels [first, first + n) of a row of x, shifted, in float32. */
 V_INLINE void stage_row(const posenc_dot_rows_args *a, const void *x, size_t first, size_t n, float *stage) {
     switch (a->x_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: stage_typed(a, x, first, n, stage, POSENC_F32); break;
     case POSENC_F16: stage_typed(a, x, first, n, stage, POSENC_F16); break;
     case POSENC_BF16: stage_typed(a, x, first, n, stage, POSENC_BF16); break;
@@ -167,7 +167,7 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
  *
  * Channels go by cache lines: rows of heads side by side are some KB apart and share a few sets of the first cache,
  * which would lose a line before all of it is used. */
-enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = 8 };
+enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = EARLY_CHANNELS };
 
 _Static_assert(POSENC_FEW_ROWS % VF == 0, "whole vectors");
 
@@ -181,20 +181,23 @@ V_INLINE float few_x(const posenc_dot_few_args *a, const few_head *head, size_t 
     return ((const float *)(const void *)(head->x + (ptrdiff_t)i * a->x_stride))[c];
 }
 
-/* Adds the products of channels [c, c + n) of a 16-bit type. n is a multiple of EIGHT. */
-V_INLINE void few_halves(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
+/* Adds the products of channels [c, c + n) of a type of 16 or 8 bits. n is a multiple of EIGHT. */
+V_INLINE void few_early(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
                          const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     uint16_t columns[FEW_VECTORS][FEW_CHANNELS * VF];
     for (size_t v = 0; v < FEW_VECTORS; v++)
         for (size_t k = 0; k < n; k += EIGHT)
-            v_transpose_16(head->rows + v * VF, c + k, columns[v] + k * VF);
+            transpose_early(head->rows + v * VF, c + k, typed_out(columns[v], k * VF, type), type);
     for (size_t eight = 0; eight < n; eight += EIGHT) {
-        for (size_t k = eight; k < eight + EIGHT; k++)
-            for (size_t v = 0; v < FEW_VECTORS; v++) {
-                vf channel = load_typed(columns[v], k * VF, VF, type);
-                for (size_t i = 0; i < n_x; i++)
-                    sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
-            }
+        for (size_t k = eight; k < eight + EIGHT; k += 2) {
+            vf channel[2][FEW_VECTORS];
+            for (size_t v = 0; v < FEW_VECTORS; v++)
+                load_pair_typed(columns[v], k * VF, type, &channel[0][v], &channel[1][v]);
+            for (size_t at = 0; at < 2; at++)
+                for (size_t v = 0; v < FEW_VECTORS; v++)
+                    for (size_t i = 0; i < n_x; i++)
+                        sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k + at)), channel[at][v], sum[i][v]);
+        }
         fetch_some(f, EIGHT * POSENC_FEW_ROWS);
     }
 }
@@ -239,7 +242,7 @@ V_INLINE void few_blocks(const posenc_dot_few_args *a, const few_head *head, siz
 /* Multiplies a head with POSENC_FEW_ROWS rows. y: of the head's first row of x. */
 V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char *y, const size_t n_x,
                        const posenc_dtype type, fetching *f) {
-    const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
+    const int is_early = is_transposed_early(type);
     vf sum[POSENC_FEW][FEW_VECTORS];
     for (size_t i = 0; i < n_x; i++)
         for (size_t v = 0; v < FEW_VECTORS; v++)
@@ -247,9 +250,9 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
     for (size_t c = 0, n; c < a->dim; c += n) {
         size_t left = a->dim - c;
         n = left < FEW_CHANNELS ? left : FEW_CHANNELS;
-        if (is_16 && left >= EIGHT) {
+        if (is_early && left >= EIGHT) {
             n -= n % EIGHT;
-            few_halves(a, head, c, n, n_x, type, sum, f);
+            few_early(a, head, c, n, n_x, type, sum, f);
         } else {
             few_blocks(a, head, c, n, n_x, type, sum, f);
         }

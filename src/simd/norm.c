@@ -87,7 +87,7 @@ V_INLINE void factors_of_sums(const posenc_rms_factors_args *a) {
 void VARIANT(rms_factors)(const posenc_rms_factors_args *args) {
     const posenc_rms_factors_args a = *args; /* a copy: no store changes it */
     switch (a.x_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: sums_of_squares(&a, POSENC_F32); break;
     case POSENC_F16: sums_of_squares(&a, POSENC_F16); break;
     case POSENC_BF16: sums_of_squares(&a, POSENC_BF16); break;

@@ -2,8 +2,8 @@
 /* SIMD body of the packing of rows into panels; src/scalar/pack.c is the specification.
  * Needs: vec.h. Produces: pack_rows, pack_values.
  *
- * VF rows by VF channels are transposed in registers. Types of 16 bits are transposed before they are widened, which
- * halves the time. */
+ * VF rows by VF channels are transposed in registers. Types of 16 bits, or 8, are transposed before they are widened,
+ * which halves the time. */
 #include "vec.h"
 
 #include "simd/typed.h"
@@ -22,15 +22,16 @@ V_INLINE void pack_block(const void *const *rows, size_t n_rows, size_t c, size_
         v_store(to + k * POSENC_PANEL, block[k]);
 }
 
-enum { PACK_16 = 8 };
-
-/* Packs PACK_16 channels of VF rows of a 16-bit type. */
-
-V_INLINE void pack_16(const void *const *rows, size_t c, float *to, const posenc_dtype type) {
-    uint16_t columns[PACK_16 * VF];
-    v_transpose_16(rows, c, columns);
-    for (size_t k = 0; k < PACK_16; k++)
-        v_store(to + k * POSENC_PANEL, load_typed(columns, k * VF, VF, type));
+/* Packs EARLY_CHANNELS channels of VF rows of a type of 16 or 8 bits. */
+V_INLINE void pack_early(const void *const *rows, size_t c, float *to, const posenc_dtype type) {
+    uint16_t columns[EARLY_CHANNELS * VF];
+    transpose_early(rows, c, columns, type);
+    for (size_t k = 0; k < EARLY_CHANNELS; k += 2) {
+        vf first, second;
+        load_pair_typed(columns, k * VF, type, &first, &second);
+        v_store(to + k * POSENC_PANEL, first);
+        v_store(to + (k + 1) * POSENC_PANEL, second);
+    }
 }
 
 /* Writes zeros for rows that the last panel lacks, from the first row on that no vector above covers. Transposed like
@@ -49,10 +50,10 @@ V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type
         const void *const *rows = a->rows + t;
         float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;
         size_t n_rows = lanes_from(t, a->n_rows), c = 0;
-        const int is_16 = type == POSENC_F16 || type == POSENC_BF16;
-        for (; is_16 && n_rows == VF && c + PACK_16 <= a->dim; c += PACK_16) {
-            fetch_some(&f, PACK_16 * VF);
-            pack_16(rows, c, to + c * POSENC_PANEL, type);
+        const int is_early = is_transposed_early(type);
+        for (; is_early && n_rows == VF && c + EARLY_CHANNELS <= a->dim; c += EARLY_CHANNELS) {
+            fetch_some(&f, EARLY_CHANNELS * VF);
+            pack_early(rows, c, to + c * POSENC_PANEL, type);
         }
         for (; n_rows == VF && c + VF <= a->dim; c += VF) {
             fetch_some(&f, VF * VF);

@@ -372,7 +372,7 @@ V_INLINE void store_typed_block(const block *b, head at, const posenc_dtype type
 
 V_INLINE void load_block(block *b, head at, const posenc_dtype type, const int interleaved) {
     switch (type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: load_typed_block(b, at, POSENC_F32, interleaved); break;
     case POSENC_F16: load_typed_block(b, at, POSENC_F16, interleaved); break;
     case POSENC_BF16: load_typed_block(b, at, POSENC_BF16, interleaved); break;
@@ -381,7 +381,7 @@ V_INLINE void load_block(block *b, head at, const posenc_dtype type, const int i
 
 V_INLINE void store_block(const block *b, head at, const posenc_dtype type, const int interleaved) {
     switch (type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: store_typed_block(b, at, POSENC_F32, interleaved); break;
     case POSENC_F16: store_typed_block(b, at, POSENC_F16, interleaved); break;
     case POSENC_BF16: store_typed_block(b, at, POSENC_BF16, interleaved); break;
@@ -417,9 +417,9 @@ static __attribute__((noinline)) void walk_blocks(const posenc_rope_args *a, con
 V_INLINE void walk_typed(const posenc_rope_args *args, walk_body *body, const int reads_interleaved,
                          const int writes_interleaved) {
     const posenc_rope_args a = *args; /* a copy: no store through y changes it */
-    switch (POSENC_TYPE_PAIR(a.x_type, a.y_type) + 9 * (a.head_factors != NULL)) {
+    switch (POSENC_TYPE_PAIR(a.x_type, a.y_type) + POSENC_TYPE_PAIRS * (a.head_factors != NULL)) {
 #define CASE(x_type, y_type, is_normed)                                                                                \
-    case POSENC_TYPE_PAIR(x_type, y_type) + 9 * is_normed: body(&a, x_type, y_type, is_normed); break;
+    case POSENC_TYPE_PAIR(x_type, y_type) + POSENC_TYPE_PAIRS *is_normed: body(&a, x_type, y_type, is_normed); break;
         CASE(POSENC_F32, POSENC_F32, 0)
         CASE(POSENC_F32, POSENC_F32, 1)
         CASE(POSENC_F32, POSENC_F16, 0)

@@ -72,7 +72,7 @@ V_INLINE void place_typed(const posenc_place_rows_args *a, const posenc_dtype so
 V_INLINE void place_from(const posenc_place_rows_args *args, const posenc_dtype source_type) {
     const posenc_place_rows_args a = *args; /* a copy: no store changes it */
     switch (a.type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: place_typed(&a, source_type, POSENC_F32); break;
     case POSENC_F16: place_typed(&a, source_type, POSENC_F16); break;
     case POSENC_BF16: place_typed(&a, source_type, POSENC_BF16); break;
@@ -94,7 +94,7 @@ static __attribute__((noinline)) void place_bf16(const posenc_place_rows_args *a
 
 void VARIANT(place_rows)(const posenc_place_rows_args *a) {
     switch (a->source_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: place_f32(a); break;
     case POSENC_F16: place_f16(a); break;
     case POSENC_BF16: place_bf16(a); break;
@@ -128,7 +128,7 @@ V_INLINE void mix_lanes(const posenc_mix_row_args *a, size_t i, size_t vectors, 
         for (size_t v = 0; v < vectors; v++)
             sum[v] = v_add(load_typed(a->residual, i + v * VF, n, x_type), sum[v]);
     switch (a->y_type) { /* asked at each step: a body for each pair of types is no faster */
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: store_sums(a->y, i, sum, vectors, n, POSENC_F32); break;
     case POSENC_F16: store_sums(a->y, i, sum, vectors, n, POSENC_F16); break;
     case POSENC_BF16: store_sums(a->y, i, sum, vectors, n, POSENC_BF16); break;
@@ -152,7 +152,7 @@ V_INLINE void mix(const posenc_mix_row_args *a, const posenc_dtype x_type) {
 void VARIANT(mix_row)(const posenc_mix_row_args *args) {
     const posenc_mix_row_args a = *args; /* a copy: no store changes it */
     switch (a.x_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: mix(&a, POSENC_F32); break;
     case POSENC_F16: mix(&a, POSENC_F16); break;
     case POSENC_BF16: mix(&a, POSENC_BF16); break;

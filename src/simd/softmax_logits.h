@@ -116,7 +116,7 @@ V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n,
     case WITH_QUERY_TERM:
         s = v_add(s, products_along(t->product, t->index + (t->index_0 + (ptrdiff_t)j), t->last_row, n));
         return v_mul(s, t->scale);
-    case WITH_BIAS: return v_fma(s, t->scale, v_mul(t->bias_slope, load_typed(t->bias, j, n, t->bias_type)));
+    case WITH_BIAS: return v_fma(s, t->scale, v_mul(t->bias_slope, load_float(t->bias, j, n, t->bias_type)));
     default: return v_mul(s, t->scale);
     }
 }
@@ -194,7 +194,7 @@ static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n,
     if (a->rel_bias.at != NULL)
         b = v_add(b, rel_bias_values(a, &k));
     if (a->bias != NULL)
-        b = v_fma(v_set1(a->bias_slope), load_typed(a->bias, j, n, a->bias_type), b);
+        b = v_fma(v_set1(a->bias_slope), load_float(a->bias, j, n, a->bias_type), b);
     vf l = v_fma(s, v_set1(a->scale), b);
     if (a->cap != 0.0f) {
         vf u = v_mul(v_mul(s, v_set1(a->scale)), v_set1(a->inv_cap));

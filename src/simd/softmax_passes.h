@@ -298,7 +298,7 @@ V_INLINE void fill_typed(const row *a, size_t begin, size_t end, float value, co
 
 static void fill(const row *a, size_t begin, size_t end, float value) {
     switch (a->y_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: fill_typed(a, begin, end, value, POSENC_F32); break;
     case POSENC_F16: fill_typed(a, begin, end, value, POSENC_F16); break;
     case POSENC_BF16: fill_typed(a, begin, end, value, POSENC_BF16); break;

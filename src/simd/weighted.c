@@ -59,7 +59,7 @@ void VARIANT(weighted_rows)(const posenc_weighted_rows_args *args) {
         return;
     }
     switch (a.rows_type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: has_shift ? weighted_typed(&a, POSENC_F32, 1, 0) : weighted_typed(&a, POSENC_F32, 0, 0); break;
     case POSENC_F16: has_shift ? weighted_typed(&a, POSENC_F16, 1, 0) : weighted_typed(&a, POSENC_F16, 0, 0); break;
     case POSENC_BF16: has_shift ? weighted_typed(&a, POSENC_BF16, 1, 0) : weighted_typed(&a, POSENC_BF16, 0, 0); break;

@@ -12,7 +12,7 @@ enum { WORDS = 4 };
 /* -inf in every place of a word. */
 static uint64_t masked_word(posenc_dtype type) {
     switch (type) {
-        POSENC_TAKES_NO_BLOCKS;
+        POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F16: return UINT64_C(0xFC00FC00FC00FC00);
     case POSENC_BF16: return UINT64_C(0xFF80FF80FF80FF80);
     case POSENC_F32: break;

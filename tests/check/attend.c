@@ -84,13 +84,13 @@ static void set_ranges(attend_shape *s, size_t which) {
     }
 }
 
-void sweep_attend_rows(const posenc_kernels *variant) {
+static void attend_rows_typed(const posenc_kernels *variant, int round) {
     static kernel_call call;
     static const size_t sums[] = {1, 6, 7, 2, 13, 0, 5, 12}, rows[] = {1, 2, 9, 33, 0, 64};
     size_t which = 0;
-    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
+    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i += 1 + 2 * (size_t)round)
         for (size_t k = 0; k < 8; k++, which++) {
-            attend_shape s = {.type = test_type(which, test_sizes[i]),
+            attend_shape s = {.type = test_type(round, which, test_sizes[i]),
                               .dim = test_sizes[i],
                               .n = sums[(which / 3) % 8],
                               .n_heads = 1 + which / 7 % 3};
@@ -103,6 +103,11 @@ void sweep_attend_rows(const posenc_kernels *variant) {
             set_ranges(&s, which / 4);
             check_attend(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
+}
+
+void sweep_attend_rows(const posenc_kernels *variant) {
+    for (int round = 0; round < TEST_TYPE_ROUNDS; round++)
+        attend_rows_typed(variant, round);
 }
 
 /* ---- Panels ---- */

@@ -48,13 +48,15 @@ typedef struct pair_rows {
     ptrdiff_t stride; /* in elements of the buffer */
 } pair_rows;
 
-/* Next case of both kernels of rows: cycles through dimensions, numbers of rows, types and strides. */
+/* Next case of both kernels of rows, of 4 * test_n_sizes: cycles through dimensions, numbers of rows, types and
+ * strides. */
 static int next_rows(pair_rows *r, size_t which, const char *name, test_fill *fill) {
     static const size_t counts[] = {32, 1, 64, 33, 0, 31, 17, 2, 100};
     size_t dim = test_sizes[which % test_n_sizes];
     if (dim > 300)
         dim = dim % 100 + 200;
-    *r = (pair_rows){.type = test_type(which / 2, dim), .dim = dim, .n_rows = counts[which / 3 % 9]};
+    *r = (pair_rows){
+        .type = test_type(which >= 3 * test_n_sizes, which / 2, dim), .dim = dim, .n_rows = counts[which / 3 % 9]};
     ptrdiff_t width = (ptrdiff_t)element_count(dim, r->type);
     r->stride = which / 5 % 3 == 0 ? width : which / 5 % 3 == 1 ? width + 3 : -width - 1;
     r->n_ahead = r->n_rows / 2;
@@ -161,7 +163,7 @@ static void describe_pack(kernel_call *call, const pair_rows *r) {
 
 void sweep_pack_pairs(const posenc_kernels *variant) {
     static kernel_call call;
-    for (size_t which = 0; which < 3 * test_n_sizes; which++) {
+    for (size_t which = 0; which < 4 * test_n_sizes; which++) {
         pair_rows r;
         test_fill fill;
         if (!next_rows(&r, which, "pack_pairs", &fill))
@@ -199,7 +201,7 @@ static void describe_pair(kernel_call *call, const pair_rows *r) {
 
 void sweep_pair_rows(const posenc_kernels *variant) {
     static kernel_call call;
-    for (size_t which = 0; which < 3 * test_n_sizes; which++) {
+    for (size_t which = 0; which < 4 * test_n_sizes; which++) {
         pair_rows r;
         test_fill fill;
         if (!next_rows(&r, which, "pair_rows", &fill))

@@ -26,8 +26,10 @@ ptrdiff_t test_stride(size_t which, size_t n) {
     return strides[which % 4];
 }
 
-posenc_dtype test_type(size_t which, size_t n) {
-    return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? POSENC_TYPES : POSENC_FLOAT_TYPES));
+posenc_dtype test_type(int round, size_t which, size_t n) {
+    if (round > 0)
+        return (posenc_dtype)(POSENC_FORMATS_END + which % (POSENC_TYPES - POSENC_FORMATS_END));
+    return (posenc_dtype)(which % (n % POSENC_QUANT_BLOCK == 0 && n > 0 ? POSENC_FORMATS_END : POSENC_FLOAT_TYPES));
 }
 
 posenc_visible test_visible(size_t n, size_t which) {
@@ -88,8 +90,8 @@ static void *grown(void *old, size_t *room, size_t needed) {
 
 size_t element_size(element_type type) {
     static const size_t sizes[] = {
-        [ELEMENT_F32] = sizeof(float),   [ELEMENT_F16] = 2, [ELEMENT_BF16] = 2, [ELEMENT_F64] = sizeof(double),
-        [ELEMENT_I32] = sizeof(int32_t), [ELEMENT_U16] = 2, [ELEMENT_U8] = 1};
+        [ELEMENT_F32] = sizeof(float),  [ELEMENT_F16] = 2, [ELEMENT_BF16] = 2, [ELEMENT_F8_E4M3] = 1,
+        [ELEMENT_F64] = sizeof(double), [ELEMENT_I32] = 4, [ELEMENT_U16] = 2,  [ELEMENT_U8] = 1};
     return sizes[type];
 }
 
@@ -221,7 +223,7 @@ void operand_set(operand *o, size_t at, double value) {
     } else if (o->type == ELEMENT_U8) {
         o->before[at] = (unsigned char)value;
     } else {
-        posenc_store(o->before, at, (float)value, (posenc_dtype)o->type);
+        posenc_store_plain(o->before, at, (float)value, (posenc_dtype)o->type);
     }
 }
 
@@ -236,6 +238,9 @@ static void fill_element(operand *o, size_t i, test_fill fill) {
     } else if (o->type == ELEMENT_F32) {
         float value = test_random_float(fill);
         memcpy(to, &value, sizeof value);
+    } else if (o->type == ELEMENT_F8_E4M3) {
+        float value = test_random_float(fill);
+        *to = fill == FILL_ADVERSARIAL ? (unsigned char)test_random() : posenc_to_f8_e4m3(value);
     } else {
         uint16_t value = test_random_half(fill, o->type == ELEMENT_F16 ? 10 : 7);
         memcpy(to, &value, sizeof value);

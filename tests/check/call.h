@@ -30,12 +30,13 @@ typedef union kernel_args {
 
 typedef enum operand_role { OPERAND_IN = 1, OPERAND_OUT = 2, OPERAND_IN_OUT = 3 } operand_role;
 
-/* Types of a buffer's elements. The first three are the values of posenc_dtype. Integers are 0 until they are set.
- * Blocks that a kernel writes are U16: unlike an f16, each of their bits counts. */
+/* Types of a buffer's elements. Floats and 8-bit floats have the values of posenc_dtype. Integers are 0 until they are
+ * set. Blocks that a kernel writes are U16: unlike an f16, each of their bits counts. */
 typedef enum element_type {
     ELEMENT_F32 = POSENC_F32,
     ELEMENT_F16 = POSENC_F16,
     ELEMENT_BF16 = POSENC_BF16,
+    ELEMENT_F8_E4M3 = POSENC_F8_E4M3,
     ELEMENT_F64 = POSENC_TYPES,
     ELEMENT_I32,
     ELEMENT_U16,
@@ -44,8 +45,7 @@ typedef enum element_type {
 
 size_t element_size(element_type type);
 
-/* How a row of n elements of a storage type lies in a buffer, and how many there are; blocks of Q8_0 and Q4_0
- * lie there as halves. */
+/* How a row of n elements of a storage type lies in a buffer, and how many there are; blocks lie there as halves. */
 element_type element_of(posenc_dtype type);
 size_t element_count(size_t n, posenc_dtype type);
 
@@ -170,8 +170,10 @@ extern const size_t test_sizes[], test_counts[];
 extern const size_t test_n_sizes, test_n_counts;
 int test_size_is_large(size_t n);
 
-/* Number `which` of the storage types of rows of n: Q8_0 and Q4_0 among them where their blocks are whole. */
-posenc_dtype test_type(size_t which, size_t n);
+/* Number `which` of the storage types of rows of n. Round 0: floats, and formats where their blocks are whole. Round 1:
+ * 8-bit floats. */
+enum { TEST_TYPE_ROUNDS = 2 };
+posenc_dtype test_type(int round, size_t which, size_t n);
 
 /* Number `which` of the strides of rows of n: dense, padded, backwards, the same row for all. */
 ptrdiff_t test_stride(size_t which, size_t n);

@@ -76,7 +76,7 @@ static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type,
             s.x_stride = test_stride(which, s.n);
             s.y_stride = (ptrdiff_t)s.n + (ptrdiff_t)(which % 3) * 5;
             s.factor = factors[(which + which / 6) % 8];
-            s.is_normed = which / 2 % 3 == 0;
+            s.is_normed = which / 2 % 3 == 0 && !posenc_is_cache_type(x_type) && !posenc_is_cache_type(y_type);
             s.in_place = x_type == y_type && s.x_stride != 0 && which % 2 == 0;
             if (s.in_place)
                 s.y_stride = s.x_stride;
@@ -87,7 +87,7 @@ static void sweep_conversion(const posenc_kernels *variant, posenc_dtype x_type,
     }
 }
 
-enum { N_FORMATS = POSENC_TYPES - POSENC_FLOAT_TYPES };
+enum { N_FORMATS = POSENC_FORMATS_END - POSENC_FLOAT_TYPES };
 
 /* Blocks, which become float32 only, without a norm. */
 static void sweep_blocks(const posenc_kernels *variant) {
@@ -108,6 +108,11 @@ void sweep_convert_rows(const posenc_kernels *variant) {
     for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
         for (int y_type = POSENC_F32; y_type <= POSENC_BF16; y_type++)
             sweep_conversion(variant, (posenc_dtype)x_type, (posenc_dtype)y_type);
+    for (int type = POSENC_FORMATS_END; type < POSENC_TYPES; type++) {
+        sweep_conversion(variant, (posenc_dtype)type, POSENC_F32);
+        for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
+            sweep_conversion(variant, (posenc_dtype)x_type, (posenc_dtype)type);
+    }
 }
 
 /* ---- quantise_rows ---- */
@@ -213,7 +218,7 @@ static void sweep_quantisation(const posenc_kernels *variant, posenc_dtype x_typ
 
 void sweep_quantise_rows(const posenc_kernels *variant) {
     for (int x_type = POSENC_F32; x_type <= POSENC_BF16; x_type++)
-        for (int y_type = POSENC_FLOAT_TYPES; y_type < POSENC_TYPES; y_type++)
+        for (int y_type = POSENC_FLOAT_TYPES; y_type < POSENC_FORMATS_END; y_type++)
             sweep_quantisation(variant, (posenc_dtype)x_type, (posenc_dtype)y_type);
 }
 

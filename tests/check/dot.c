@@ -133,10 +133,10 @@ static void check_few(kernel_call *call, const posenc_kernels *variant, const fe
 }
 
 /* Rows of every type, whole steps of them, and heads side by side. */
-void sweep_dot_few(const posenc_kernels *variant) {
+static void dot_few_typed(const posenc_kernels *variant, int round) {
     static kernel_call call;
     static const size_t dims[] = {8, 0, 64, 16, 72, 128, 24, 576, 1, 33, 40, 96};
-    for (size_t which = 0; which < 12 * (POSENC_FEW + 1) * 4 * FILL_COUNT; which++) {
+    for (size_t which = 0; which < 12 * (POSENC_FEW + 1) * 4 * FILL_COUNT; which += 1 + 2 * (size_t)round) {
         few_shape s = {
             .dim = dims[which / 2 % 12],
             .n_x = which / 16 % (POSENC_FEW + 1),
@@ -144,7 +144,7 @@ void sweep_dot_few(const posenc_kernels *variant) {
             .n_heads = which / 23 % 4,
             .order = which / 19 % 2 ? MIXED : IN_ORDER,
         };
-        s.rows_type = test_type(which, s.dim);
+        s.rows_type = test_type(round, which, s.dim);
         ptrdiff_t dim = (ptrdiff_t)s.dim, width = (ptrdiff_t)element_count(s.n_heads * s.dim, s.rows_type);
         ptrdiff_t strides[] = {dim, dim + 3, -dim - 1, 0}, row_strides[] = {width, width + 3, -width - 1, 0};
         s.n_ahead = s.n_rows / 2;
@@ -153,6 +153,11 @@ void sweep_dot_few(const posenc_kernels *variant) {
         s.y_stride = (ptrdiff_t)s.n_rows + (ptrdiff_t)(which / 11 % 2) * 5;
         check_few(&call, variant, &s, (test_fill)(which / 13 % FILL_COUNT));
     }
+}
+
+void sweep_dot_few(const posenc_kernels *variant) {
+    for (int round = 0; round < TEST_TYPE_ROUNDS; round++)
+        dot_few_typed(variant, round);
 }
 
 /* ---- Benchmark ---- */

@@ -41,19 +41,24 @@ static void check_pack(kernel_call *call, const posenc_kernels *variant, const p
     call_check(call, variant, FEW_PLACES);
 }
 
-void sweep_pack_rows(const posenc_kernels *variant) {
+static void pack_rows_typed(const posenc_kernels *variant, int round) {
     static kernel_call call;
     static const size_t counts[] = {1, 2, 15, 16, 17, 31, 32, 33, 0, 48, 65, 7};
     size_t which = 0;
-    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
+    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i += 1 + 2 * (size_t)round)
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, which++) {
-            pack_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
+            pack_shape s = {.type = test_type(round, which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
             ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
             s.n_ahead = s.n_rows / 2;
             s.order = which / 5 % 2 ? MIXED : IN_ORDER;
             s.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
             check_pack(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
+}
+
+void sweep_pack_rows(const posenc_kernels *variant) {
+    for (int round = 0; round < TEST_TYPE_ROUNDS; round++)
+        pack_rows_typed(variant, round);
 }
 
 /* ---- pack_values ---- */
@@ -94,19 +99,25 @@ static void check_values(kernel_call *call, const posenc_kernels *variant, const
     call_check(call, variant, FEW_PLACES);
 }
 
-void sweep_pack_values(const posenc_kernels *variant) {
+static void pack_values_typed(const posenc_kernels *variant, int round) {
     static kernel_call call;
     static const size_t counts[] = {1, 2, 3, 0, 17, 64, 7};
     size_t which = 0;
-    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i++)
+    for (size_t i = 0; i < test_n_sizes && test_sizes[i] <= 600; i += 1 + 2 * (size_t)round)
         for (size_t k = 0; k < sizeof counts / sizeof counts[0]; k++, which++) {
-            values_shape s = {.type = test_type(which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
+            values_shape s = {
+                .type = test_type(round, which, test_sizes[i]), .dim = test_sizes[i], .n_rows = counts[k]};
             ptrdiff_t width = (ptrdiff_t)element_count(s.dim, s.type);
             s.panel_stride = s.n_rows * POSENC_VALUE_PANEL + which / 2 % 3 * 5;
             s.order = which / 5 % 2 ? MIXED : IN_ORDER;
             s.stride = which / 3 % 3 == 0 ? width : which / 3 % 3 == 1 ? width + 3 : -width - 1;
             check_values(&call, variant, &s, (test_fill)(which % FILL_COUNT));
         }
+}
+
+void sweep_pack_values(const posenc_kernels *variant) {
+    for (int round = 0; round < TEST_TYPE_ROUNDS; round++)
+        pack_values_typed(variant, round);
 }
 
 /* ---- Benchmark ---- */

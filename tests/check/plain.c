@@ -171,6 +171,10 @@ static void write_row(const float *x, void *y, posenc_dtype y_type, size_t n) {
     case POSENC_F32:
     case POSENC_F16:
     case POSENC_BF16: plain_convert_row(x, POSENC_F32, y, y_type, n); break;
+    case POSENC_F8_E4M3:
+        for (size_t i = 0; i < n; i++)
+            posenc_store_plain(y, i, x[i], y_type);
+        break;
 #define CASE(type, name, channels, bytes, ...)                                                                         \
     case type:                                                                                                         \
         for (size_t b = 0; b < n / (channels); b++)                                                                    \
@@ -203,7 +207,7 @@ static void one_head(const plain_heads *a, const void *x, void *y) {
 static size_t head_bytes(const plain_heads *a, posenc_dtype type) {
     if (posenc_has_blocks(type))
         return a->head_dim / POSENC_QUANT_BLOCK * (size_t)posenc_block_bytes(type);
-    return a->head_dim * (type == POSENC_F32 ? 4 : 2);
+    return a->head_dim * (size_t)posenc_element_bytes(type);
 }
 
 void plain_task(const plain_heads *a) {

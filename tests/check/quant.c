@@ -9,7 +9,7 @@
 enum { MOST_ROWS = 128 };
 
 static posenc_dtype quant_type(size_t which) {
-    return (posenc_dtype)(POSENC_FLOAT_TYPES + which % (POSENC_TYPES - POSENC_FLOAT_TYPES));
+    return (posenc_dtype)(POSENC_FLOAT_TYPES + which % (POSENC_FORMATS_END - POSENC_FLOAT_TYPES));
 }
 
 static size_t padded(size_t n_rows) {

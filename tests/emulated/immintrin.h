@@ -420,6 +420,13 @@ EMULATED __m128i _mm_maskz_loadu_epi8(__mmask16 mask, const void *p) {
             lanes[k] = ((const uint8_t *)p)[k];
     return _mm_loadu_si128((const __m128i *)(const void *)lanes);
 }
+EMULATED void _mm_mask_storeu_epi8(void *p, __mmask16 mask, __m128i a) {
+    uint8_t lanes[16];
+    _mm_storeu_si128((__m128i *)(void *)lanes, a);
+    for (int k = 0; k < 16; k++)
+        if (mask >> k & 1)
+            ((uint8_t *)p)[k] = lanes[k];
+}
 EMULATED __m256i _mm256_maskz_loadu_epi16(__mmask16 mask, const void *p) {
     uint16_t lanes[16] = {0};
     for (int k = 0; k < 16; k++)

@@ -117,4 +117,5 @@
 #define _mm512_unpacklo_pd emulated_mm512_unpacklo_pd
 #define _mm512_unpacklo_ps emulated_mm512_unpacklo_ps
 #define _mm512_xor_ps emulated_mm512_xor_ps
+#define _mm_mask_storeu_epi8 emulated_mm_mask_storeu_epi8
 #define _mm_maskz_loadu_epi8 emulated_mm_maskz_loadu_epi8

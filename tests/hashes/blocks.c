@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hashes of quantised heads and of the Hadamard transform. */
+/* Hashes of heads in blocks or 8-bit floats, and of the Hadamard transform. */
 #include "public.h"
 
 enum { TOKENS = 5, HEADS = 3, BATCH = 2, ROWS = 9 };
@@ -13,6 +13,10 @@ static posenc_view blocks(posenc_dtype type, int64_t head_dim, int64_t n_rows, i
 /* Scales as numbers and not as bytes: so that big-endian CPUs have the same. */
 static void hash_blocks(sweep *s, const posenc_view *view) {
     const unsigned char *end = (const unsigned char *)view->data + view->nb[3] * view->ne[3];
+    for (const unsigned char *byte = view->data; byte < end && !posenc_has_blocks(view->dtype); byte++)
+        hash_bytes(&s->hash, *byte, 1);
+    if (!posenc_has_blocks(view->dtype))
+        return;
     for (const unsigned char *block = view->data; block < end; block += view->nb[0]) {
         hash_bytes(&s->hash, *(const uint16_t *)(const void *)block, 2);
         for (int64_t i = 2; i < view->nb[0]; i++)
@@ -99,8 +103,13 @@ void hash_rope_from_blocks(sweep *s) {
 }
 
 void hash_rope_formats(sweep *s) {
-    hash_to_blocks(s, POSENC_Q5_0, (posenc_dtype)(POSENC_TYPES - 1));
-    hash_from_blocks(s, POSENC_Q5_0, (posenc_dtype)(POSENC_TYPES - 1));
+    hash_to_blocks(s, POSENC_Q5_0, POSENC_IQ4_NL);
+    hash_from_blocks(s, POSENC_Q5_0, POSENC_IQ4_NL);
+}
+
+void hash_rope_f8(sweep *s) {
+    hash_to_blocks(s, POSENC_F8_E4M3, POSENC_F8_E4M3);
+    hash_from_blocks(s, POSENC_F8_E4M3, POSENC_F8_E4M3);
 }
 
 /* Out of place, and in place. */

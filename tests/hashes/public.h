@@ -39,6 +39,7 @@
     FAMILY(rope_blocks)                                                                                                \
     FAMILY(rope_from_blocks)                                                                                           \
     FAMILY(rope_formats)                                                                                               \
+    FAMILY(rope_f8)                                                                                                    \
     FAMILY(hadamard)                                                                                                   \
     FAMILY(positions)                                                                                                  \
     FAMILY(sinusoidal)                                                                                                 \
@@ -77,6 +78,7 @@
     FAMILY(attention_lists)                                                                                            \
     FAMILY(attention_integers)                                                                                         \
     FAMILY(attention_formats)                                                                                          \
+    FAMILY(attention_f8)                                                                                               \
     FAMILY(attention_bf16)                                                                                             \
     FAMILY(attention_bf16x2)                                                                                           \
     FAMILY(attention_bf16x3)                                                                                           \

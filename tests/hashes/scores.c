@@ -165,8 +165,15 @@ enum { KV_HEADS = 2 };
 
 /* Keys or values of any type. */
 static posenc_view memory_of(sweep *s, posenc_dtype type, int64_t dim, int64_t n_k, int64_t last) {
-    if (!posenc_has_blocks(type))
+    if (!posenc_is_cache_type(type))
         return by_head(tensor(s, type, dim, n_k, KV_HEADS, last));
+    if (!posenc_has_blocks(type)) {
+        size_t n = (size_t)(dim * n_k * KV_HEADS * last);
+        unsigned char *bytes = take(n);
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (unsigned char)next(s) & 0xbf; /* below 2 in size */
+        return by_head(posenc_view_dense(bytes, type, dim, n_k, KV_HEADS, last));
+    }
     size_t n_blocks = (size_t)(dim / POSENC_QUANT_BLOCK * n_k * KV_HEADS * last);
     const size_t size = (size_t)posenc_block_bytes(type);
     unsigned char *blocks = take(n_blocks * size);
@@ -326,6 +333,20 @@ void hash_attention_formats(sweep *s) {
             for (size_t round = 0; round < 2 * COUNT(types); round++)
                 hash_math(s, round % 2 ? POSENC_MATH_F32 : POSENC_MATH_INT16, dims[d], types[round / 2], n_keys[k],
                           (posenc_dtype)(round % 3));
+}
+
+/* 8-bit floats, in each arithmetic. */
+void hash_attention_f8(sweep *s) {
+    static const int64_t dims[][2] = {{5, 33}, {64, 96}, {80, 128}};
+    static const posenc_dtype types[][2] = {
+        {POSENC_F8_E4M3, POSENC_F8_E4M3}, {POSENC_F8_E4M3, POSENC_BF16}, {POSENC_F16, POSENC_F8_E4M3}};
+    static const int64_t n_keys[] = {33, 163, 700};
+    for (size_t d = 0; d < COUNT(dims); d++)
+        for (size_t k = 0; k < COUNT(n_keys); k++)
+            for (size_t pair = 0; pair < COUNT(types); pair++)
+                for (int math = POSENC_MATH_F32; math <= POSENC_MATH_BF16X3; math++)
+                    hash_math(s, (posenc_attention_math)math, dims[d], types[pair], n_keys[k],
+                              (posenc_dtype)(math % 3));
 }
 
 static void hash_bf16(sweep *s, posenc_attention_math math) {

@@ -61,6 +61,24 @@ def test_quantised_cache():
         np.testing.assert_allclose(out, expected, rtol=0, atol=1e-4)
 
 
+def test_fp8_cache():
+    """Scales of keys and values, as docs/recipes.md has them; without scales the bits of float32."""
+    k, v = truth.normal(2, 9, 2, 32, seed=1), truth.normal(2, 9, 2, 32, seed=2)
+    rope = posenc.Rope(32, rot_fraction=0.0)
+    k_scale, v_scale = 0.02, 0.01
+    codes = [rope((x / scale).astype(np.float32), 0, dtype='f8_e4m3') for x, scale in ((k, k_scale), (v, v_scale))]
+    types = {'k_type': 'f8_e4m3', 'v_type': 'f8_e4m3'}
+    numbers = [posenc.dequantise(each, 'f8_e4m3') for each in codes]
+    for math in 'f32', 'int16':
+        assert np.array_equal(posenc.attention(Q, *codes, causal=False, math=math, **types),
+                              posenc.attention(Q, *numbers, causal=False))
+    expected, _ = truth.attention(Q, k, v)
+    out = posenc.attention(Q, *codes, causal=False, scale=k_scale / np.sqrt(32), **types) * v_scale
+    np.testing.assert_allclose(out, expected, rtol=0, atol=0.1)
+    with pytest.raises(ValueError, match='k_type|k: '):
+        posenc.attention(Q, *codes, causal=False, k_type='f8_e5m2')
+
+
 def test_keys_rotated_on_load():
     rope = posenc.Rope(32)
     table = rope.table(range(9))

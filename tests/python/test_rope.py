@@ -266,6 +266,30 @@ def test_quantised_input():
         posenc.dequantise(x, 'q8_0')
 
 
+E4M3 = np.array([(-1) ** (code >> 7) * (np.nan if code & 127 == 127 else code % 8 * 2.0 ** -9 if code & 120 == 0
+                                        else (8 + code % 8) * 2.0 ** ((code >> 3 & 15) - 10)) for code in range(256)])
+
+
+def test_8_bit_floats():
+    """A cache of any head_dim: the nearest codes, all codes read, shifted, and larger numbers saturated."""
+    rope, x = posenc.Rope(6), truth.normal(5, 3, 6)
+    codes = rope(x, 2, dtype='f8_e4m3')
+    assert codes.dtype == np.uint8 and codes.shape == x.shape
+    numbers = posenc.dequantise(codes, 'f8_e4m3')
+    assert np.array_equal(numbers, E4M3[codes].astype(np.float32))
+    exact = rope(x, 2).astype(np.float64)
+    nearest = np.abs(exact[..., None] - E4M3[:127] * np.sign(exact)[..., None]).min(-1)
+    assert np.array_equal(np.abs(numbers - exact), nearest)
+    every = np.arange(256, dtype=np.uint8).reshape(2, 1, 128)
+    np.testing.assert_array_equal(posenc.dequantise(every, 'f8_e4m3').ravel(), E4M3.astype(np.float32))
+    assert np.array_equal(rope(codes, np.full(5, 3), x_type='f8_e4m3', direction='shift'),
+                          rope(numbers, np.full(5, 3), direction='shift', dtype='f8_e4m3'))
+    large = np.array([[[460.0, -1e9, np.inf, np.nan]]], np.float32)
+    assert posenc.Rope(4, rot_fraction=0.0)(large, 0, dtype='f8_e4m3').tolist() == [[[0x7e, 0xfe, 0x7e, 0x7f]]]
+    with pytest.raises(ValueError, match='blocks: .*uint8'):
+        posenc.dequantise(x, 'f8_e4m3')
+
+
 def test_table_of_each_channel():
     x, angle = truth.normal(3, 2, 16), truth.normal(3, 16, seed=1).astype(np.float32)
     cos, sin = np.cos(angle), np.sin(angle)
