@@ -141,7 +141,7 @@ static void test_views(void **state) {
     IN_VIEWS(POSENC_ERR_SHAPE, "k: ne[0] is 32, but q's is 64", keys.ne[0] = DIM / 2);
     IN_VIEWS(POSENC_ERR_SHAPE, "n_batch of starts and lengths is 3, but there are 1", params.sequences.k_end = ends;
              params.n_batch = 3);
-    IN_VIEWS(POSENC_ERR_DTYPE, "k: dtype is 9", keys.dtype = (posenc_dtype)9);
+    IN_VIEWS(POSENC_ERR_DTYPE, "k: dtype is 99", keys.dtype = (posenc_dtype)99);
     MISTAKE(POSENC_ERR_N_HEADS, "k: 3 heads, which do not divide the 4 of q", (void)0,
             attend_views(good, posenc_view_dense(k_cache, POSENC_F16, DIM, 3, 4, 1),
                          posenc_view_dense(v_cache, POSENC_F16, DIM, 3, 4, 1)));

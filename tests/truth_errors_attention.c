@@ -341,7 +341,7 @@ void test_steps(void **state) {
     }
     BAD_STEP(POSENC_ERR_WORKSPACE, step.cache_bytes--);
     BAD_STEP(POSENC_ERR_WORKSPACE, step.cache_type = POSENC_BF16);
-    BAD_STEP(POSENC_ERR_DTYPE, step.cache_type = (posenc_dtype)9);
+    BAD_STEP(POSENC_ERR_DTYPE, step.cache_type = (posenc_dtype)99);
     BAD_STEP(POSENC_ERR_MASK, params.sequences.n_seqs = 1);
     params.sequences.n_seqs = 0;
     BAD_STEP(POSENC_ERR_POSITION, params.positions.keys = positions);

@@ -59,7 +59,7 @@ void test_index_scores(void **state) {
     BAD_INDEX(POSENC_ERR_NULL, a.weights.data = NULL);
     BAD_INDEX(POSENC_ERR_NULL, a.scores.data = NULL);
     BAD_INDEX(POSENC_ERR_DTYPE, a.q.dtype = POSENC_Q8_0);
-    BAD_INDEX(POSENC_ERR_DTYPE, a.k.dtype = (posenc_dtype)9);
+    BAD_INDEX(POSENC_ERR_DTYPE, a.k.dtype = (posenc_dtype)99);
     BAD_INDEX(POSENC_ERR_DTYPE, a.weights = posenc_view_dense(in, POSENC_F16, 1, HEADS_OF_INDEX, N_Q, 2));
     BAD_INDEX(POSENC_ERR_DTYPE, a.scores = posenc_view_dense(out, POSENC_BF16, N_K, N_Q, 1, 2));
     BAD_INDEX(POSENC_ERR_SHAPE, a.k.dtype = POSENC_Q8_0); /* blocks of 32 */

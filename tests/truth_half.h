@@ -13,7 +13,7 @@ size_t truth_size(posenc_dtype type);
 /* The number that 16 bits of the type stand for, or 8. */
 float truth_widen(uint16_t bits, posenc_dtype type);
 
- * The nearest value of the type, ties to even. From half way beyond the largest on: infinite; of 8
+/* The nearest value of the type, ties to even. From half way beyond the largest on: infinite; of 8
  * bits, the largest. */
 uint16_t truth_narrow(float value, posenc_dtype type);
 

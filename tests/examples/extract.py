@@ -100,6 +100,14 @@ GIVEN_RECIPES = [
         'POSENC_F32, 128, 8, 3, 1); out.data = data[3]; static posenc_rope *rope; posenc_rope_params params = '
         'POSENC_ROPE_DEFAULTS; params.layout = POSENC_ROPE_HALF; params.head_dim = params.n_rot = 128; if '
         '(posenc_rope_create(&params, &rope) != POSENC_OK) return 1;',
+    'enum { n_context = 9 }; static uint8_t k_bytes[9 * 8 * 128], v_bytes[9 * 8 * 128]; static float '
+        'data[4][3 * 32 * 128]; float k_scale = 0.5f, v_scale = 2.0f; int32_t slots[3] = {4, 5, 6}, positions[3] = '
+        '{4, 5, 6}; posenc_view q = posenc_view_dense(data[0], POSENC_F32, 128, 32, 3, 1), out = q; posenc_view k = '
+        'posenc_view_dense(data[1], POSENC_F32, 128, 8, 3, 1); posenc_view v = posenc_view_dense(data[2], '
+        'POSENC_F32, 128, 8, 3, 1); out.data = data[3]; static posenc_rope *rope; posenc_rope_params rotation = '
+        'POSENC_ROPE_DEFAULTS; rotation.layout = POSENC_ROPE_HALF; rotation.head_dim = rotation.n_rot = 128; if '
+        '(posenc_rope_create(&rotation, &rope) != POSENC_OK) return 1; posenc_score_params params = '
+        'posenc_score_params_of(1.0f, posenc_mask_causal()); (void)params;',
     'posenc_sinusoidal_params p = POSENC_SINUSOIDAL_DEFAULTS; p.layout = POSENC_SINUSOIDAL_INTERLEAVED; p.dim '
         '= 8; static float rows[16 * 8]; posenc_view table = posenc_view_dense(rows, POSENC_F32, 8, 16, 1, 1); '
         'static posenc_encoding *sinusoid, *learned, *made[4]; if (posenc_sinusoidal_create(&p, &sinusoid) != '
