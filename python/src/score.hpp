@@ -23,8 +23,8 @@ int64_t query_start_of(Options &options);
 
 class Score {
   public:
-    /** options: causal, window, chunk, n_first, keep, drop, key_mask, block_mask, scale, cap, sinks, alibi_slopes, bias,
-     * tensor_slopes, by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end,
+    /** options: causal, window, chunk, n_first, keep, drop, key_mask, block_mask, scale, cap, sinks, alibi_slopes,
+     * bias, tensor_slopes, by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end,
      * origins, cu_seqlens, fully_masked, masked. */
     Score(Options &options, const ScoreExtents &extents, double scale);
     const posenc_score_params *get() const {

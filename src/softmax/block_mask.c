@@ -136,7 +136,7 @@ static int32_t look(const posenc_softmax_row_args *row, size_t begin, size_t end
     return (n > 0 ? SEEN_BY_SOME : 0) | (n < end - begin ? MASKED_FOR_SOME : 0);
 }
 
-/* Adds how a row sees each block of keys. */
+/* Adds how a row sees each key block. */
 static void look_at_blocks(const posenc_softmax_row_args *row, size_t size, int32_t *blocks) {
     for (size_t first = 0; first < row->n; first += size)
         if (blocks[first / size] != (SEEN_BY_SOME | MASKED_FOR_SOME))
@@ -151,7 +151,7 @@ typedef struct build {
     int64_t n_blocks, n_heads, n_batch;
 } build;
 
-/* Looks at the blocks of keys for all queries, heads and sequences that share the lists of `at`. */
+/* Looks at the key blocks for all queries, heads and sequences that share the lists of `at`. */
 static void look_at_all(const build *b, posenc_row_place at, int32_t *blocks) {
     int64_t end_query = posenc_min(at.query + b->mask->q_block, b->scores.ne[1]);
     int64_t end_head = b->n_heads == 1 ? b->scores.ne[2] : at.head + 1;

@@ -98,7 +98,7 @@ class Blocks:
 
 
 def block_masks(n_heads, n):
-    """Of FlexAttention too, where it is there, with and without full blocks."""
+    """A stand-in, and where FlexAttention is there its masks, with and without full blocks."""
     yield Blocks(documents_and_window, n_heads, n, 32)
     try:
         from torch.nn.attention.flex_attention import create_block_mask
