@@ -251,6 +251,22 @@ static void test_bytes(void **state) {
     }
 }
 
+/* Short rows, where bounds and blocks often meet within a group of keys. */
+static void test_groups(void **state) {
+    (void)state;
+    for (int round = 0; round < 1500; round++) {
+        blocks c = {.kinds = NULL};
+        open_attention_of(1 + truth_below(200), 1, 1);
+        if (s.params.tree == NULL) {
+            open_blocks(&c);
+            make_bytes(&c);
+            compare_softmax(&c);
+            close_blocks(&c);
+        }
+        close_attention();
+    }
+}
+
 /* ---- Lists from masks ---- */
 
 static int32_t *array_of(int64_t n) {
@@ -376,6 +392,7 @@ static void test_not_read(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_bytes),
+        truth_test(test_groups),
         truth_test(test_built),
         truth_test(test_not_read),
     };
