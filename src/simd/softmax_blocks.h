@@ -115,8 +115,10 @@ static __attribute__((noinline)) run listed_run(const row *a, run r, list_cursor
 /* Run of a row from key j on, as run_at. Its cells are masked alike, step by step. */
 V_INLINE run row_run(const row *a, size_t j, list_cursor *at) {
     run r = run_at(&a->visible, j);
-    if (a->blocks != NULL)
-        return listed_run(a, r, at);
+    if (a->blocks != NULL) { /* copied: a run whose address is taken would be read from memory in every step */
+        run listed = listed_run(a, r, at);
+        return (run){listed.begin, listed.end, listed.is_ragged, {listed.cells[0], listed.cells[1]}};
+    }
     if (a->bytes != NULL && r.begin >= a->bytes_begin)
         r.cells[0] = r.cells[1] = CELL_BY_BYTES;
     else if (a->bytes != NULL && a->bytes_begin < r.end)
