@@ -372,6 +372,7 @@ int main(void) {
         ROWS(test_attention_lists),
         ROWS(test_attention_ragged),
         ROWS(test_attention_blocks),
+        ROWS(test_blocks_built),
         ROWS(test_index_scores),
         ROWS(test_top_k),
         ROWS(test_analysis_of_rows),

@@ -100,6 +100,7 @@ void test_steps(void **state);
 void test_attention_lists(void **state);
 void test_attention_ragged(void **state);
 void test_attention_blocks(void **state);
+void test_blocks_built(void **state);
 void test_index_scores(void **state);
 void test_top_k(void **state);
 void test_rel_bias(void **state);

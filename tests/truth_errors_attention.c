@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 enum { REL_K = 5, REL_Q = 3 };
 
@@ -513,7 +514,7 @@ void test_attention_ragged(void **state) {
     BAD_RAGGED(POSENC_ERR_MASK, params.bool_mask = &bytes);
     BAD_RAGGED(POSENC_ERR_MASK, params.tree = &tree);
     const posenc_block_mask blocks = {.q_block = 16, .k_block = 16};
-    BAD_RAGGED(POSENC_ERR_MASK, t.block_mask = &blocks);
+    BAD_RAGGED(POSENC_ERR_MASK, params.block_mask = &blocks);
     BAD_RAGGED(POSENC_ERR_MASK, params.bias.tensor = &bias);
     BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_query.products = &bias);
     BAD_RAGGED(POSENC_ERR_MASK, params.bias.by_key.products = &bias);
@@ -539,8 +540,6 @@ void test_attention_blocks(void **state) {
             counts[r] = K_BLOCKS;
             numbers[r * K_BLOCKS + t] = t;
         }
-    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
-    const posenc_score_params good_params = params;
     const posenc_block_mask good_mask = {.partial_counts = empty,
                                          .partial_blocks = numbers,
                                          .full_counts = counts,
@@ -551,19 +550,25 @@ void test_attention_blocks(void **state) {
                                          .q_block = 1,
                                          .k_block = 16};
     posenc_block_mask mask = good_mask;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    params.block_mask = &mask;
+    const posenc_score_params good_params = params;
+    const posenc_view scores = posenc_view_dense(out, POSENC_F32, KEYS, REL_Q, 2, 2);
     posenc_attention_args t = {
         .params = &params,
         .q = posenc_view_dense(in, POSENC_F32, 1, 2, REL_Q, 2),
         .k = posenc_view_dense(in, POSENC_F32, 1, 2, KEYS, 2),
         .v = posenc_view_dense(in, POSENC_F32, 1, 2, KEYS, 2),
         .out = posenc_view_dense(out, POSENC_F32, 1, 2, REL_Q, 2),
-        .block_mask = &mask,
     };
     posenc_range all = posenc_range_all(), none = {0, 0};
     float *memory = attention_scratch;
 #define BAD_BLOCKS(status, change)                                                                                     \
     change;                                                                                                            \
     EVERY_WAY_RETURNS(status, &t);                                                                                     \
+    if (t.lists == NULL) {                                                                                             \
+        RETURNS(status, posenc_softmax, &params, &scores, &scores, all);                                               \
+    }                                                                                                                  \
     params = good_params;                                                                                              \
     t.lists = NULL;                                                                                                    \
     mask = good_mask
@@ -605,4 +610,56 @@ void test_attention_blocks(void **state) {
     BAD_BLOCKS(POSENC_ERR_MASK, t.lists = &lists);
     BAD_BLOCKS(POSENC_ERR_MASK, params.tree = &tree);
     RETURNS(POSENC_OK, posenc_attention_run, &t, memory, sizeof attention_scratch, none);
+}
+
+/* Lists built from masks: nothing is written where a size, a stride, an array or a mask is refused. */
+void test_blocks_built(void **state) {
+    (void)state;
+    enum { KEYS = 40, K_BLOCKS = 3, N_LISTS = REL_Q * 2 * 2 };
+    static const int64_t good_extents[] = {KEYS, REL_Q, 2, 2};
+    int32_t *numbers = (int32_t *)(void *)out;
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
+    const posenc_score_params good_params = params;
+    const posenc_block_mask good_mask = {.partial_counts = numbers,
+                                         .full_counts = numbers + N_LISTS,
+                                         .partial_blocks = numbers + 2 * N_LISTS,
+                                         .full_blocks = numbers + (2 + K_BLOCKS) * N_LISTS,
+                                         .n_max = K_BLOCKS,
+                                         .head_stride = REL_Q,
+                                         .batch_stride = 2 * REL_Q,
+                                         .q_block = 1,
+                                         .k_block = 16};
+    posenc_block_mask mask = good_mask;
+    int64_t extents[4];
+    memcpy(extents, good_extents, sizeof extents);
+#define BAD_BUILD(status, change)                                                                                      \
+    change;                                                                                                            \
+    RETURNS(status, posenc_block_mask_build, &params, extents, &mask);                                                 \
+    params = good_params;                                                                                              \
+    memcpy(extents, good_extents, sizeof extents);                                                                     \
+    mask = good_mask
+    RETURNS(POSENC_ERR_NULL, posenc_block_mask_build, NULL, extents, &mask);
+    RETURNS(POSENC_ERR_NULL, posenc_block_mask_build, &params, NULL, &mask);
+    RETURNS(POSENC_ERR_NULL, posenc_block_mask_build, &params, extents, NULL);
+    BAD_BUILD(POSENC_ERR_NULL, mask.partial_counts = NULL);
+    BAD_BUILD(POSENC_ERR_NULL, mask.partial_blocks = NULL);
+    BAD_BUILD(POSENC_ERR_NULL, mask.full_counts = NULL);
+    BAD_BUILD(POSENC_ERR_NULL, mask.full_blocks = NULL);
+    BAD_BUILD(POSENC_ERR_STRIDE, mask.full_blocks = shifted(numbers, 1));
+    BAD_BUILD(POSENC_ERR_SHAPE, mask.n_max = K_BLOCKS - 1);
+    BAD_BUILD(POSENC_ERR_SHAPE, mask.n_max = INT64_MAX);
+    BAD_BUILD(POSENC_ERR_SHAPE, mask.k_block = 8);
+    BAD_BUILD(POSENC_ERR_SHAPE, mask.q_block = 0);
+    BAD_BUILD(POSENC_ERR_SHAPE, mask.head_stride = REL_Q - 1); /* lists would overlap */
+    BAD_BUILD(POSENC_ERR_SHAPE, mask.batch_stride = 2 * REL_Q - 1);
+    BAD_BUILD(POSENC_ERR_SHAPE, mask.batch_stride = INT64_MAX);
+    for (int i = 0; i < 4; i++) {
+        BAD_BUILD(POSENC_ERR_SHAPE, extents[i] = -1);
+        BAD_BUILD(POSENC_ERR_SHAPE, extents[i] = INT64_MAX);
+    }
+    BAD_BUILD(POSENC_ERR_SHAPE, extents[2] = extents[3] = (int64_t)1 << 30);
+    BAD_BUILD(POSENC_ERR_MASK_UNSET, params.mask = (posenc_mask)POSENC_MASK_UNSET);
+    static const int32_t parents[REL_Q] = {-1, -1};
+    const posenc_tree tree = {parents, 0};
+    BAD_BUILD(POSENC_ERR_MASK, params.tree = &tree);
 }

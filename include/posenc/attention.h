@@ -48,7 +48,7 @@ typedef struct posenc_attention_pages {
 /** Sparse attention: query i of sequence b sees keys[b * batch_stride + g * head_stride + i * query_stride + t], t <
  * n_max, up to the first POSENC_LIST_END (C.33), in the query heads h with h / (q's n_heads / n_heads) = g. Any order;
  * k_begin[b] <= key < k_end[b] (POSENC_ERR_ROWS). Their numbers remain positions and rows of k_table. Masked keys in a
- * list need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, tree, cu_seqlens, n_first
+ * list need a finite v. Not with per-key arrays: bias.tensor, by_key, bool_mask, block_mask, tree, cu_seqlens, n_first
  * (POSENC_ERR_MASK), given positions (POSENC_ERR_POSITION). */
 typedef struct posenc_attention_lists {
     const int32_t *keys;
@@ -59,18 +59,6 @@ typedef struct posenc_attention_lists {
      * reads fewer rows), or between. */
     int64_t n_heads;
 } posenc_attention_lists;
-
-/** Block mask, as FlexAttention's BlockMask: query i sees key j where block (i / q_block, j / k_block) is full, or
- * partial and params->bool_mask (NULL: all) leaves j. Other masks hold too. Blocks in no list are not read. Lists of
- * (sequence b, head h, i / q_block) have counts[r] ascending blocks from entry r * n_max on, r = b * batch_stride + h *
- * head_stride + i / q_block (POSENC_ERR_ROWS). Not with lists or a tree (POSENC_ERR_MASK). */
-typedef struct posenc_block_mask {
-    const int32_t *partial_counts, *partial_blocks; /**< kv_num_blocks, kv_indices; NULL: none */
-    const int32_t *full_counts, *full_blocks;       /**< full_kv_num_blocks, full_kv_indices; NULL: none */
-    int64_t n_max;
-    int64_t head_stride, batch_stride; /**< in rows; 0: shared */
-    int64_t q_block, k_block;          /**< queries, 1 or more, and keys, 16, 32, 64 or 128 (POSENC_ERR_SHAPE) */
-} posenc_block_mask;
 
 /** Arguments of attention. Members that are NULL are absent. */
 typedef struct posenc_attention_args {
@@ -86,14 +74,13 @@ typedef struct posenc_attention_args {
     const posenc_attention_pages *pages;
     posenc_attention_math math;
     const posenc_attention_lists *lists;
-    const posenc_block_mask *block_mask;
 } posenc_attention_args;
 
 /** Arguments without options. */
 static inline posenc_attention_args posenc_attention_args_of(const posenc_score_params *params, const posenc_view *q,
                                                              const posenc_view *k, const posenc_view *v,
                                                              const posenc_view *out) {
-    posenc_attention_args args = {params, *q, *k, *v, *out, NULL, NULL, NULL, NULL, POSENC_MATH_F32, NULL, NULL};
+    posenc_attention_args args = {params, *q, *k, *v, *out, NULL, NULL, NULL, NULL, POSENC_MATH_F32, NULL};
     return args;
 }
 

@@ -95,6 +95,18 @@ typedef struct posenc_bool_mask {
     posenc_polarity polarity;
 } posenc_bool_mask;
 
+/** Block mask, as FlexAttention's BlockMask: query i sees key j where block (i / q_block, j / k_block) is full, or
+ * partial and bool_mask (NULL: all) leaves j. Other masks hold too. Blocks in no list are not read. Lists of
+ * (sequence b, head h, i / q_block) have counts[r] ascending blocks from entry r * n_max on, r = b * batch_stride + h *
+ * head_stride + i / q_block (POSENC_ERR_ROWS). Not with a tree (POSENC_ERR_MASK). */
+typedef struct posenc_block_mask {
+    const int32_t *partial_counts, *partial_blocks; /**< kv_num_blocks, kv_indices; NULL: none */
+    const int32_t *full_counts, *full_blocks;       /**< full_kv_num_blocks, full_kv_indices; NULL: none */
+    int64_t n_max;
+    int64_t head_stride, batch_stride; /**< in rows; 0: shared */
+    int64_t q_block, k_block;          /**< queries, 1 or more, and keys, 16, 32, 64 or 128 (POSENC_ERR_SHAPE) */
+} posenc_block_mask;
+
 /* ---- Trees of draft tokens ---- */
 
 #define POSENC_MAX_TREE 1024

@@ -30,7 +30,7 @@ typedef enum posenc_fully_masked_row {
     POSENC_FULLY_MASKED_NAN        /**< PyTorch */
 } posenc_fully_masked_row;
 
-/** Output of keys masked by position (unless positions are given), lengths or documents. */
+/** Output of keys masked by position (unless positions are given), lengths, documents or block_mask. */
 typedef enum posenc_masked_output {
     POSENC_MASKED_WRITTEN = 0, /**< 0, or -inf for logits */
     POSENC_MASKED_UNTOUCHED /**< groups of POSENC_MASKED_GROUP masked keys, and fully masked rows, are not written: for
@@ -96,7 +96,8 @@ typedef struct posenc_score_params {
     posenc_score_bias bias;
     posenc_mask mask;                  /**< by position */
     const posenc_bool_mask *bool_mask; /**< in addition; NULL: none */
-    const posenc_tree *tree;           /**< in addition; NULL: none. Not with bool_mask, documents, query_start */
+    const posenc_block_mask *block_mask;
+    const posenc_tree *tree; /**< in addition; NULL: none. Not with bool_mask, documents, query_start */
     posenc_score_positions positions;
     posenc_score_sequences sequences;
     posenc_score_output output;
@@ -105,7 +106,7 @@ typedef struct posenc_score_params {
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
         0.0f, 0.0f, NULL, 0, 0, {NULL, 0, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL,      \
-            NULL, {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0, NULL}, {                            \
+            NULL, NULL, {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0, NULL}, {                      \
             POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                                                           \
         }                                                                                                              \
     }
@@ -120,7 +121,8 @@ static inline posenc_score_params posenc_score_params_of(float scale, posenc_mas
 
 /** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, any type, the same view or
  * apart; query_start + n_q and n_k <= 2^30. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked
- * entries of its row NaN. Keys masked by position, lengths or documents are not read. */
+ * entries of its row NaN. Keys masked by position, lengths,
+ * documents or block_mask are not read. */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
@@ -128,6 +130,12 @@ POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const
  */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_range rows);
+
+/** Writes the lists of a block mask from the masks of params: position, lengths, documents, bool_mask. ne: extents of
+ * the scores. The mask's sizes, strides and n_max (n_k / k_block rounded up, or more) are set, and its arrays are
+ * written. Full blocks of shared lists are seen by all heads and sequences, partial ones by some. */
+POSENC_API posenc_status posenc_block_mask_build(const posenc_score_params *params, const int64_t ne[4],
+                                                 const posenc_block_mask *mask);
 
 /** Largest logit of a row, sink included, and the sum of exp(l - max); -inf and 0 for none. */
 typedef struct posenc_softmax_sum {

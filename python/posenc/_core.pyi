@@ -40,6 +40,7 @@ class ScoreArguments(PlaceArguments, total=False):
     keep: Array
     drop: Array
     key_mask: Array
+    block_mask: Any
     tree: Numbers
     query_starts: Numbers
     query_positions: Numbers
@@ -59,7 +60,6 @@ class AttentionArguments(ScoreArguments, total=False):
     v_type: Blocks
     pages: Array
     lists: Numbers
-    block_mask: Any
     cu_q: Numbers
     cu_k: Numbers
     n_k: int
@@ -290,6 +290,10 @@ def bias_matrix(
 def bias_table_backward(index: RelIndex, gradient: RelBias, *, scale: float = 1.0) -> Result: ...
 
 def bits(dim: int, code: str = 'binary', *, zero: float = 0.0, one: float = 1.0) -> Encoding: ...
+
+def block_mask(
+        n_q: int, n_k: int, n_heads: int = 1, n_batch: int = 1, *, q_block: int = 128, k_block: int = 128,
+        **options: Unpack[ScoreArguments]) -> Any: ...
 
 def check_progression(
         e: Array, start: int, step: int, *, atol: float = 0.0, rtol: float = 0.0) -> tuple[Any, ...]: ...

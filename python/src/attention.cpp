@@ -27,8 +27,6 @@ struct Call {
     posenc_attention_pages pages = {};
     Numbers<int32_t> list_keys;
     posenc_attention_lists lists = {};
-    Numbers<int32_t> block_arrays[4]; // counts and numbers of partial blocks, and of full ones
-    posenc_block_mask block_mask = {};
     Numbers<int32_t> query_ends, key_ends;
     posenc_attention_ragged ragged = {}; // cu_q is nullptr unless the batch is ragged
     Output out, lse;
@@ -42,7 +40,6 @@ struct Call {
     }
     void set_pages(Options &options);
     void set_lists(Options &options);
-    void set_block_mask(Options &options);
     void set_k_rope(Options &options, int64_t n_k);
     void expect_apart() const;
 };
@@ -100,39 +97,6 @@ void Call::set_lists(Options &options) {
     args.lists = &lists;
 }
 
-/** Takes FlexAttention's BlockMask, or any object with its attributes. */
-void Call::set_block_mask(Options &options) {
-    static const Key key("block_mask");
-    static const char *const names[4] = {"kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"};
-    py::handle given = options.take(key);
-    if (!given)
-        return;
-    for (int i = 0; i < 4; i++)
-        block_arrays[i] = Numbers<int32_t>(given.attr(names[i]), names[i]);
-    auto sizes = py::tuple(given.attr("BLOCK_SIZE"));
-    const Shape shape = block_arrays[1].shape();
-    if (shape.size() != 4 || sizes.size() != 2)
-        refuse(key.text,
-               "kv_indices of shape (n_batch, n_heads, n_query_blocks, n_key_blocks) and two sizes are expected");
-    int64_t n_q = args.q.ne[2], q_block = integer_of(sizes[0], "BLOCK_SIZE"), n_rows = shape[2];
-    for (int i = 0; i < 4; i++)
-        if (block_arrays[i] && block_arrays[i].shape() != (i % 2 == 0 ? Shape{shape[0], shape[1], n_rows} : shape))
-            refuse(names[i], "the shape does not fit that of kv_indices, " + text_of(shape));
-    if ((shape[0] != 1 && shape[0] != args.q.ne[3]) || (shape[1] != 1 && shape[1] != args.q.ne[1]) || q_block < 1 ||
-        n_rows < n_q / q_block + (n_q % q_block > 0))
-        refuse(key.text, "kv_indices of shape " + text_of(shape) + " do not fit the queries");
-    block_mask = {block_arrays[0].data(),
-                  block_arrays[1].data(),
-                  block_arrays[2].data(),
-                  block_arrays[3].data(),
-                  shape[3],
-                  shape[1] == 1 ? 0 : n_rows,
-                  shape[0] == 1 ? 0 : shape[1] * n_rows,
-                  q_block,
-                  integer_of(sizes[1], "BLOCK_SIZE")};
-    args.block_mask = &block_mask;
-}
-
 void Call::set_k_rope(Options &options, int64_t n_k) {
     static const Key k_rope("k_rope"), k_table_key("k_table");
     py::handle rope = options.take(k_rope), table = options.take(k_table_key);
@@ -154,8 +118,6 @@ void Call::expect_apart() const {
     score->expect_apart_from(out);
     out.expect_apart(page_table.memory(), "pages");
     out.expect_apart(list_keys.memory(), "lists");
-    for (const Numbers<int32_t> &array : block_arrays)
-        out.expect_apart(array.memory(), "block_mask");
     out.expect_apart(query_ends.memory(), "cu_q");
     out.expect_apart(key_ends.memory(), "cu_k");
     if (k_table) {
@@ -185,7 +147,6 @@ Call::Call(py::handle q_, py::handle k_, py::handle v_, py::handle out_, bool wi
     set_ragged(options);
     set_pages(options);
     set_lists(options);
-    set_block_mask(options);
     int64_t n_k = args.pages != nullptr ? pages.n_k : args.k.ne[2];
     score.emplace(options, ScoreExtents{n_k, args.q.ne[2], args.q.ne[1], n_batch()},
                   1.0 / std::sqrt((double)std::max<int64_t>(args.q.ne[0], 1)));
@@ -250,9 +211,9 @@ py::object attention(py::handle q, py::handle k, py::handle v, py::handle out, b
 py::tuple reference(py::handle q, py::handle k, py::handle v, const py::kwargs &given) {
     Options options("attention_reference", given);
     Call call(q, k, v, py::none(), false, options);
-    if (call.ragged.cu_q != nullptr || call.args.block_mask != nullptr || call.args.pages != nullptr ||
-        call.args.lists != nullptr || call.args.k_rope != nullptr || call.args.math != POSENC_MATH_F32)
-        refuse("pages", "the reference takes no cu_q, pages, lists, block_mask, k_rope or math");
+    if (call.ragged.cu_q != nullptr || call.args.pages != nullptr || call.args.lists != nullptr ||
+        call.args.k_rope != nullptr || call.args.math != POSENC_MATH_F32)
+        refuse("pages", "the reference takes no cu_q, pages, lists, k_rope or math");
     const posenc_view &queries = call.args.q;
     Output p =
         output_of(py::none(), Kind::f32, {queries.ne[3], queries.ne[1], queries.ne[2], call.args.k.ne[2]}, &call.q);
@@ -307,8 +268,6 @@ scale: 1 / sqrt(head_dim) unless given. Mask, bias, positions, sequences, cap an
 pages: int32 (n_batch, n_pages) or (n_pages,), with n_k; k and v are then (n_pages, page_size, n_kv_heads, dim).
 lists: int32 (n_batch, n_list_heads, n_q, n_max), (n_batch, n_q, n_max), (n_q, n_max) or (n_max,): the keys that each
 query sees, in any order; -1 ends it. n_list_heads: n_kv_heads, n_heads or between, whose heads share a list evenly.
-block_mask: FlexAttention's BlockMask, or an object with its kv_num_blocks, kv_indices, full_kv_num_blocks,
-full_kv_indices and BLOCK_SIZE; keep or drop is read in partial blocks alone, and is its mask_mod there.
 cu_q: int32 (n_batch + 1,), a ragged batch: q is (n_tokens, n_heads, head_dim), and tokens cu_q[b] .. cu_q[b + 1] - 1
 are sequence b's; cu_k: k and v likewise. Without cu_k they are (n_batch, n_k, ...), or pages.
 k_rope, k_table: a Rope and its (cos, sin) for the keys, which are rotated on load.

@@ -71,6 +71,7 @@ Score::Score(Options &options, const ScoreExtents &extents, double scale) {
     params_.n_batch = extents.n_batch;
     params_.mask = mask_of(options);
     set_biases(options, extents);
+    set_block_mask(options, extents);
     set_bool_mask(options, extents);
     set_tree(options, extents);
     set_positions(options, extents);
@@ -84,6 +85,8 @@ void Score::expect_apart_from(const Output &output) const {
     output.expect_apart(tensor_slopes_.memory(), "tensor_slopes");
     output.expect_apart(rel_bias_, "bias");
     output.expect_apart(bool_mask_data_.memory(), bool_mask_name_);
+    for (const Numbers<int32_t> &array : block_arrays_)
+        output.expect_apart(array.memory(), "block_mask");
     output.expect_apart(parents_.memory(), "tree");
     output.expect_apart(query_starts_.memory(), "query_starts");
     output.expect_apart(queries_.memory(), "query_positions");
@@ -184,6 +187,43 @@ void Score::set_bool_mask(Options &options, const ScoreExtents &extents) {
     bool_mask_.data = (const uint8_t *)mask.data;
     bool_mask_.polarity = argument == drop.text ? POSENC_DROP : POSENC_KEEP;
     params_.bool_mask = &bool_mask_;
+}
+
+/** Takes FlexAttention's BlockMask, or any object with its attributes. */
+void Score::set_block_mask(Options &options, const ScoreExtents &extents) {
+    static const Key key("block_mask");
+    static const char *const names[4] = {"kv_num_blocks", "kv_indices", "full_kv_num_blocks", "full_kv_indices"};
+    py::handle given = options.take(key);
+    if (!given)
+        return;
+    for (int i = 0; i < 4; i++)
+        block_arrays_[i] = Numbers<int32_t>(given.attr(names[i]), names[i]);
+    auto sizes = py::tuple(given.attr("BLOCK_SIZE"));
+    py::object lengths = py::getattr(given, "seq_lengths", py::none());
+    if (!lengths.is_none() && !lengths.equal(py::make_tuple(extents.n_q, extents.n_k)))
+        refuse(key.text, "made for " + std::string(py::str(lengths)) + " queries and keys, but the call has " +
+                             text_of(Shape{extents.n_q, extents.n_k}));
+    const Shape shape = block_arrays_[1].shape();
+    if (shape.size() != 4 || sizes.size() != 2)
+        refuse(key.text,
+               "kv_indices of shape (n_batch, n_heads, n_query_blocks, n_key_blocks) and two sizes are expected");
+    int64_t q_block = integer_of(sizes[0], "BLOCK_SIZE"), n_rows = shape[2];
+    for (int i = 0; i < 4; i++)
+        if (block_arrays_[i] && block_arrays_[i].shape() != (i % 2 == 0 ? Shape{shape[0], shape[1], n_rows} : shape))
+            refuse(names[i], "the shape does not fit that of kv_indices, " + text_of(shape));
+    if ((shape[0] != 1 && shape[0] != extents.n_batch) || (shape[1] != 1 && shape[1] != extents.n_heads) ||
+        q_block < 1 || n_rows < extents.n_q / q_block + (extents.n_q % q_block > 0))
+        refuse(key.text, "kv_indices of shape " + text_of(shape) + " do not fit the queries");
+    block_mask_ = {block_arrays_[0].data(),
+                   block_arrays_[1].data(),
+                   block_arrays_[2].data(),
+                   block_arrays_[3].data(),
+                   shape[3],
+                   shape[1] == 1 ? 0 : n_rows,
+                   shape[0] == 1 ? 0 : shape[1] * n_rows,
+                   q_block,
+                   integer_of(sizes[1], "BLOCK_SIZE")};
+    params_.block_mask = &block_mask_;
 }
 
 void Score::set_tree(Options &options, const ScoreExtents &extents) {

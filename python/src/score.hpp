@@ -23,8 +23,8 @@ int64_t query_start_of(Options &options);
 
 class Score {
   public:
-    /** options: causal, window, chunk, n_first, keep, drop, key_mask, scale, cap, sinks, alibi_slopes, bias,
-     * tensor_slopes, by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end,
+    /** options: causal, window, chunk, n_first, keep, drop, key_mask, block_mask, scale, cap, sinks, alibi_slopes,
+     * bias, tensor_slopes, by_query, by_key, query_start, query_starts, query_positions, key_positions, k_begin, k_end,
      * origins, cu_seqlens, fully_masked, masked. */
     Score(Options &options, const ScoreExtents &extents, double scale);
     const posenc_score_params *get() const {
@@ -46,6 +46,8 @@ class Score {
     const char *bool_mask_name_ = nullptr;
     Tensor bool_mask_data_;
     posenc_bool_mask bool_mask_;
+    Numbers<int32_t> block_arrays_[4]; // counts and numbers of partial blocks, and of full ones
+    posenc_block_mask block_mask_;
     Numbers<int32_t> parents_;
     posenc_tree tree_;
     std::vector<py::object> keeps_;
@@ -54,6 +56,7 @@ class Score {
     void set_bias(py::handle given);
     void set_relative(py::handle given, const char *argument, Term &term, posenc_relative &relative);
     void set_bool_mask(Options &options, const ScoreExtents &extents);
+    void set_block_mask(Options &options, const ScoreExtents &extents);
     void set_tree(Options &options, const ScoreExtents &extents);
     void set_positions(Options &options, const ScoreExtents &extents);
     void set_sequences(Options &options, const ScoreExtents &extents);

@@ -57,6 +57,39 @@ py::object bias_matrix(int64_t n_q, int64_t n_k, int64_t n_heads, int64_t n_batc
     return y.object;
 }
 
+py::object block_mask(int64_t n_q, int64_t n_k, int64_t n_heads, int64_t n_batch, int64_t q_block, int64_t k_block,
+                      const py::kwargs &given) {
+    Options options("block_mask", given);
+    if (n_q < 0 || n_k < 0 || n_heads < 0 || n_batch < 0)
+        refuse("n_q", "an extent is negative");
+    if (q_block < 1 || k_block < 1)
+        refuse(q_block < 1 ? "q_block" : "k_block", "a positive number is expected");
+    Score score(options, {n_k, n_q, n_heads, n_batch}, 1.0);
+    options.finish();
+    int64_t n_rows = n_q / q_block + (n_q % q_block > 0), n_columns = n_k / k_block + (n_k % k_block > 0);
+    Shape of_counts = {n_batch, n_heads, n_rows}, of_blocks = {n_batch, n_heads, n_rows, n_columns};
+    py::array_t<int32_t> counts[2] = {py::array_t<int32_t>(of_counts), py::array_t<int32_t>(of_counts)};
+    py::array_t<int32_t> blocks[2] = {py::array_t<int32_t>(of_blocks), py::array_t<int32_t>(of_blocks)};
+    for (auto &array : blocks)
+        std::fill_n(array.mutable_data(), array.size(), 0);
+    posenc_block_mask mask = {counts[0].mutable_data(),
+                              blocks[0].mutable_data(),
+                              counts[1].mutable_data(),
+                              blocks[1].mutable_data(),
+                              n_columns,
+                              n_heads == 1 ? 0 : n_rows,
+                              n_batch == 1 ? 0 : n_heads * n_rows,
+                              q_block,
+                              k_block};
+    const int64_t extents[4] = {n_k, n_q, n_heads, n_batch};
+    check(posenc_block_mask_build(score.get(), extents, &mask), "block_mask");
+    using namespace py::literals;
+    return py::module_::import("types").attr("SimpleNamespace")(
+        "kv_num_blocks"_a = counts[0], "kv_indices"_a = blocks[0], "full_kv_num_blocks"_a = counts[1],
+        "full_kv_indices"_a = blocks[1], "BLOCK_SIZE"_a = py::make_tuple(q_block, k_block),
+        "seq_lengths"_a = py::make_tuple(n_q, n_k));
+}
+
 py::tuple softmax_partial(py::handle x, py::handle out, int threads, const py::kwargs &given) {
     static_assert(sizeof(posenc_softmax_sum) == 2 * sizeof(float), "an array (..., 2) holds them");
     Options options("softmax_partial", given);
@@ -121,6 +154,8 @@ x: (n_batch, n_heads, n_q, n_k), leading axes may be missing; float32, float16 o
 Mask, which has no default: causal=True or False; window=w, the query's own key and the w - 1 before it (causal), or
 window=(before, after), -1 for all; chunk; n_first; keep (True: seen) or drop (True: masked), bool with the axes of x,
 those in front may be missing or 1, (n_q, n_k) for example; or key_mask (n_batch, n_k), True for keys that are seen;
+block_mask, FlexAttention's BlockMask, or an object with its kv_num_blocks, kv_indices, full_kv_num_blocks,
+full_kv_indices and BLOCK_SIZE: keep or drop is read in partial blocks alone, and is its mask_mod there;
 tree (n_q,) or (n_batch, n_q), the parent of each query, a draft token, or -1.
 Bias: alibi_slopes (n_heads,) or (n_batch, n_heads); bias, a RelBias, an array (n_batch, n_heads, n_q, n_k) with
 extents of 1 shared, or a tuple of both; tensor_slopes (n_heads,); by_query and by_key, (products, RelIndex).
@@ -140,6 +175,11 @@ void bind_softmax(py::module_ &module) {
     module.def("bias_matrix", &bias_matrix, "n_q"_a, "n_k"_a, "n_heads"_a = 1, "n_batch"_a = 1, py::kw_only(),
                "out"_a = py::none(), "threads"_a = 1,
                "Bias and mask written out, float32 (n_batch, n_heads, n_q, n_k); arguments of softmax.");
+    module.def("block_mask", &block_mask, "n_q"_a, "n_k"_a, "n_heads"_a = 1, "n_batch"_a = 1, py::kw_only(),
+               "q_block"_a = 128, "k_block"_a = 128,
+               "The mask in blocks of q_block queries and k_block keys, for block_mask=; masks of softmax, which hold "
+               "beside it. Has the "
+               "attributes of FlexAttention's BlockMask, with lists for each of n_batch and n_heads.");
     module.def("softmax_partial", &softmax_partial, "x"_a, py::kw_only(), "out"_a = py::none(), "threads"_a = 1,
                "Exponentials, and the (max, sum) of each row, (n_batch, n_heads, n_q, 2); arguments of softmax.");
     module.def("softmax_combine", &softmax_combine_tuples, "a"_a, "b"_a,

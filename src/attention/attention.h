@@ -7,7 +7,7 @@
  *     unit.c           the pairs of a unit and its scratch; heads.c: several heads of one unit, one by one
  *     segment.c        a unit's keys, key block by key block: products, softmax, weighted sums
  *     block.c          visible keys of a key block, addresses of its rows, rows to prefetch
- *     blocks.c         block masks: checks, and what a query sees of a key block
+ *     blocks.c         block masks: what a query sees of a key block
  *     math.c           arithmetic of a call: floats.c (float32), quants.c (integers), bf16.c
  *     rotated.c        RoPE applied to K on load; row_addresses.c: rows by stride, page or list
  *     ragged.c         batches of sequences with different numbers of queries: a call for each
@@ -192,9 +192,6 @@ const char *posenc_attention_first_given(const posenc_attention_term *terms, siz
 
 /* Checks lists of keys. Softmax's parameters and pages must have been checked. */
 posenc_status posenc_check_lists(const posenc_attention_args *args, const posenc_view *scores);
-
-/* Checks a block mask. Softmax's parameters must have been checked. (blocks.c) */
-posenc_status posenc_check_block_mask(const posenc_attention_args *args, const posenc_view *scores);
 
 /* Pairs of the unit, from pair `done` of each head on, that have one list of keys; all pairs without lists. */
 posenc_attention_unit posenc_attention_share(const posenc_attention_unit *unit, int64_t done);

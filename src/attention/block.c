@@ -47,11 +47,11 @@ static uint32_t panels_with(size_t begin, size_t end) {
 }
 
 static int64_t mask_row(const posenc_attention_block *b, int64_t pair) {
-    return posenc_block_mask_row(b->unit->call->args->block_mask, posenc_attention_place(b->unit, pair));
+    return posenc_block_mask_row(b->unit->call->args->params->block_mask, posenc_attention_place(b->unit, pair));
 }
 
 void posenc_attention_find_mask_rows(posenc_attention_block *b) {
-    int64_t n = b->unit->call->args->block_mask != NULL ? posenc_attention_pairs(b->unit) : 0, last = -1;
+    int64_t n = b->unit->call->args->params->block_mask != NULL ? posenc_attention_pairs(b->unit) : 0, last = -1;
     for (int64_t pair = 0; pair < n; pair++) {
         int64_t row = mask_row(b, pair);
         b->has_same_row[pair] = row == last;
@@ -62,7 +62,7 @@ void posenc_attention_find_mask_rows(posenc_attention_block *b) {
 /* Clips a pair's visible keys to the blocks of the call's mask. last: cells of the pair before. Returns the panels with
  * keys of these blocks: all without a mask. */
 static uint32_t find_cells(posenc_attention_block *b, int64_t pair, posenc_block_cells *last) {
-    const posenc_block_mask *mask = b->unit->call->args->block_mask;
+    const posenc_block_mask *mask = b->unit->call->args->params->block_mask;
     if (mask == NULL)
         return UINT32_MAX;
     if (!b->has_same_row[pair])

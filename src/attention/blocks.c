@@ -1,87 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Block masks: checks, and the cells of 16 keys that a query sees of a key block. */
+/* Block masks: the cells of 16 keys that a query sees of a key block. */
 #include "attention/blocks.h"
 
 #include <string.h>
 
 #include "core/minmax.h"
-#include "core/view.h"
 
 enum { CELL = POSENC_BLOCK_CELL, CELLS = POSENC_KEY_BLOCK / CELL };
 
 _Static_assert(CELLS == 32 && POSENC_KEYS_EXACT % 128 == 0, "a key block is a word of cells, and begins with a block");
-
-/* ---- Checks ---- */
-
-static int64_t blocks_of(int64_t n, int64_t size) {
-    return n / size + (n % size > 0);
-}
-
-/* A list: numbers of blocks, ascending and below n. */
-static int is_list(const int32_t *blocks, int64_t count, int64_t n) {
-    for (int64_t t = 0; t < count; t++)
-        if (blocks[t] < (t == 0 ? 0 : blocks[t - 1] + 1) || blocks[t] >= n)
-            return 0;
-    return 1;
-}
-
-static posenc_status check_sizes(const posenc_block_mask *m, const posenc_view *scores) {
-    if (m->k_block != 16 && m->k_block != 32 && m->k_block != 64 && m->k_block != 128)
-        return posenc_refuse(POSENC_ERR_SHAPE, "k_block is %lld, but 16, 32, 64 or 128 is wanted",
-                             (long long)m->k_block);
-    if (m->q_block < 1 || m->n_max < 0 || m->n_max > POSENC_MAX_KEYS || m->head_stride < 0 || m->batch_stride < 0)
-        return posenc_refused(POSENC_ERR_SHAPE);
-    int64_t most = POSENC_LIMIT / ((m->n_max + 1) * 4);
-    return m->head_stride <= most / (scores->ne[2] + 1) && m->batch_stride <= most / (scores->ne[3] + 1)
-               ? POSENC_OK
-               : posenc_refused(POSENC_ERR_SHAPE);
-}
-
-/* Lists of full or of partial blocks: all rows of blocks, heads and sequences. */
-static posenc_status check_lists(const posenc_block_mask *m, const int32_t *counts, const int32_t *blocks,
-                                 const posenc_view *scores) {
-    if (counts == NULL && blocks == NULL)
-        return POSENC_OK;
-    if (counts == NULL || blocks == NULL)
-        return posenc_refused(POSENC_ERR_NULL);
-    if (!posenc_is_aligned(counts, 4) || !posenc_is_aligned(blocks, 4))
-        return posenc_refused(POSENC_ERR_STRIDE);
-    int64_t n_rows = blocks_of(scores->ne[1], m->q_block), n_blocks = blocks_of(scores->ne[0], m->k_block);
-    int64_t n_heads = m->head_stride == 0 ? 1 : scores->ne[2], n_batch = m->batch_stride == 0 ? 1 : scores->ne[3];
-    for (int64_t b = 0; b < n_batch; b++)
-        for (int64_t h = 0; h < n_heads; h++)
-            for (int64_t i = 0; i < n_rows; i++) {
-                int64_t row = b * m->batch_stride + h * m->head_stride + i;
-                if (counts[row] < 0 || counts[row] > m->n_max ||
-                    !is_list(blocks + row * m->n_max, counts[row], n_blocks))
-                    return posenc_refuse(POSENC_ERR_ROWS,
-                                         "row %lld of head %lld of sequence %lld: no ascending list of "
-                                         "up to %lld blocks below %lld",
-                                         (long long)i, (long long)h, (long long)b, (long long)m->n_max,
-                                         (long long)n_blocks);
-            }
-    return POSENC_OK;
-}
-
-posenc_status posenc_check_block_mask(const posenc_attention_args *args, const posenc_view *scores) {
-    const posenc_block_mask *m = args->block_mask;
-    if (m == NULL)
-        return POSENC_OK;
-    if (args->lists != NULL || args->params->tree != NULL)
-        return posenc_refuse(POSENC_ERR_MASK, "block_mask does not go with %s", args->lists != NULL ? "lists" : "tree");
-    posenc_status status = check_sizes(m, scores);
-    if (status == POSENC_OK && posenc_view_count(&args->q) > 0)
-        status = check_lists(m, m->partial_counts, m->partial_blocks, scores);
-    if (status == POSENC_OK && posenc_view_count(&args->q) > 0)
-        status = check_lists(m, m->full_counts, m->full_blocks, scores);
-    return posenc_argument("block_mask", status);
-}
-
-/* ---- Cells ---- */
-
-int64_t posenc_block_mask_row(const posenc_block_mask *m, posenc_row_place at) {
-    return at.batch * m->batch_stride + at.head * m->head_stride + at.query / m->q_block;
-}
 
 /* Bits of the cells of the key block at `first` that are in the row's list. */
 static uint32_t cells_in(const posenc_block_mask *m, const int32_t *counts, const int32_t *blocks, int64_t row,

@@ -4,6 +4,7 @@
 #define POSENC_SRC_ATTENTION_BLOCKS_H
 
 #include "attention/attention.h"
+#include "softmax/block_mask.h"
 
 enum { POSENC_BLOCK_CELL = 16 }; /* keys of a cell, the smallest block */
 
@@ -11,9 +12,6 @@ enum { POSENC_BLOCK_CELL = 16 }; /* keys of a cell, the smallest block */
 typedef struct posenc_block_cells {
     uint32_t full, partial;
 } posenc_block_cells;
-
-/* Row of counts that a pair's lists are at. */
-int64_t posenc_block_mask_row(const posenc_block_mask *mask, posenc_row_place at);
 
 /* Cells of the key block that begins at key `first`. */
 posenc_block_cells posenc_block_mask_cells(const posenc_block_mask *mask, int64_t row, size_t first);

@@ -136,8 +136,6 @@ posenc_status posenc_check_attention_args(const posenc_attention_args *t, const 
     if (status == POSENC_OK)
         status = posenc_check_lists(t, scores);
     if (status == POSENC_OK)
-        status = posenc_check_block_mask(t, scores);
-    if (status == POSENC_OK)
         status = check_rotation(t, scores->ne[0]);
     if (status == POSENC_OK)
         status = posenc_check_lse(t);

@@ -31,6 +31,7 @@ static posenc_status check_other_terms(const posenc_score_params *params) {
         return posenc_refuse(POSENC_ERR_POSITION, "lists do not go with positions.keys: a listed key has its number");
     const posenc_attention_term terms[] = {
         {"bool_mask", params->bool_mask != NULL},
+        {"block_mask", params->block_mask != NULL},
         {"tree", params->tree != NULL},
         {"bias.tensor", params->bias.tensor != NULL},
         {"bias.by_key", params->bias.by_key.products != NULL},

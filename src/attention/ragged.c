@@ -32,7 +32,7 @@ static posenc_status check_terms(const posenc_attention_args *args) {
         return posenc_refuse(POSENC_ERR_POSITION, "ragged batches do not go with given positions");
     const posenc_attention_term terms[] = {
         {"bool_mask", params->bool_mask != NULL},
-        {"block_mask", args->block_mask != NULL},
+        {"block_mask", params->block_mask != NULL},
         {"tree", params->tree != NULL},
         {"bias.tensor", params->bias.tensor != NULL},
         {"bias.by_query", params->bias.by_query.products != NULL},
@@ -40,7 +40,9 @@ static posenc_status check_terms(const posenc_attention_args *args) {
         {"sequences.cu_seqlens", params->sequences.cu_seqlens != NULL},
     };
     const char *name = posenc_attention_first_given(terms, sizeof terms / sizeof terms[0]);
-    return name == NULL ? POSENC_OK : posenc_refuse(POSENC_ERR_MASK, "ragged batches do not go with %s", name);
+    return name == NULL ? POSENC_OK
+                        : posenc_refuse(POSENC_ERR_MASK,
+                                        "ragged batches do not go with %s: it needs a call for each sequence", name);
 }
 
 /* Strides from sequence to sequence, and of lists from token to token. */

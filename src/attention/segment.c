@@ -55,7 +55,7 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
         args.by_key.product += (ptrdiff_t)b->first * args.by_key.key_stride;
     posenc_score_args_tree(u->call->args->params, &u->call->scores, posenc_attention_place(u, pair), b->first, b->n,
                            bytes, &args);
-    if (u->call->args->block_mask != NULL)
+    if (u->call->args->params->block_mask != NULL)
         posenc_block_cells_bytes(b->cells[pair], bytes, &args);
     args.x = args.y = u->scores + (size_t)pair * BLOCK;
     return args;

@@ -36,6 +36,13 @@ typedef struct posenc_visible {
     size_t begin, hole_begin, hole_end, end;
 } posenc_visible;
 
+/* Blocks of `size` keys (16, 32, 64 or 128) that a row sees in full, and in part, where bytes decide: ascending
+ * numbers. A block may be in both lists, and is full then. Keys of other blocks are outside the bounds. */
+typedef struct posenc_row_blocks {
+    const int32_t *full, *partial;
+    size_t n_full, n_partial, size;
+} posenc_row_blocks;
+
 /* One row of softmax.h. Masked keys become 0, or -inf for logits. With leaves_masked, every POSENC_SUM_LANES keys from
  * a multiple of it on are left unwritten if all of them are outside the bounds. x may equal y, and may be NULL for
  * zeros. The offset of key j is j - position, or k_pos[j] - position. With k_pos only offsets lowest .. highest are
@@ -63,6 +70,8 @@ typedef struct posenc_softmax_row_args {
     const uint8_t *bytes; /* or NULL; from key bytes_begin on, a key is visible where (byte != 0) == keep */
     size_t bytes_begin;   /* a multiple of POSENC_SUM_LANES; earlier keys are not masked by bytes */
     int keep;
+    const posenc_row_blocks *blocks; /* or NULL; with them bytes_begin is 0, and bytes are read in partial ones */
+    size_t blocks_begin; /* the row's key 0 is key blocks_begin of the blocks, a multiple of POSENC_SUM_BLOCK */
 
     float exp_lowest;        /* exponentials of less are 0: POSENC_EXP_LOWEST, or more */
     float least;             /* the maximum is at least this; -inf: none */

@@ -14,8 +14,33 @@ static int32_t offset_of(const row *a, size_t j) {
     return (a->k_pos != NULL ? a->k_pos[j] : (int32_t)j) - a->position;
 }
 
+/* True if an ascending list has the number. */
+static int has_number(const int32_t *list, size_t n, size_t number) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((size_t)list[middle] < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < n && (size_t)list[low] == number;
+}
+
+static int is_full(const row *a, size_t j) {
+    const posenc_row_blocks *b = a->blocks;
+    return b == NULL || has_number(b->full, b->n_full, (a->blocks_begin + j) / b->size);
+}
+
+static int is_partial(const row *a, size_t j) {
+    const posenc_row_blocks *b = a->blocks;
+    return b == NULL || has_number(b->partial, b->n_partial, (a->blocks_begin + j) / b->size);
+}
+
 /* True if key j is inside the bounds of the loops. */
 static int is_inside(const row *a, size_t j) {
+    if (!is_full(a, j) && !is_partial(a, j))
+        return 0;
     return j >= a->visible.begin && j < a->visible.end && !(j >= a->visible.hole_begin && j < a->visible.hole_end);
 }
 
@@ -33,7 +58,9 @@ static int is_visible(const row *a, size_t j) {
         return 0;
     if (a->k_pos != NULL && (offset_of(a, j) < a->lowest || offset_of(a, j) > a->highest))
         return 0;
-    return a->bytes == NULL || j < a->bytes_begin || (a->bytes[j - a->bytes_begin] != 0) == (a->keep != 0);
+    if (a->bytes == NULL || j < a->bytes_begin || (a->blocks != NULL && is_full(a, j)))
+        return 1;
+    return (a->bytes[j - a->bytes_begin] != 0) == (a->keep != 0);
 }
 
 static float rel_term_value(const posenc_rel_term *r, size_t j, int32_t offset) {

@@ -30,7 +30,7 @@ void VARIANT(softmax_row)(const row *a) {
         VARIANT(softmax_row)(&wide);
     } else if (a->form == POSENC_LOGITS) {
         is_whole ? (void)store_logits(a) : logits_by_chunks(a);
-        fill_masked(a, -INFINITY);
+        a->blocks != NULL ? fill_unlisted(a, -INFINITY, 0) : fill_masked(a, -INFINITY);
     } else {
         is_whole ? softmax(a) : softmax_by_chunks(a);
     }

@@ -24,10 +24,11 @@ V_INLINE size_t within(size_t j, size_t begin, size_t n) {
     return j < begin ? 0 : j - begin < n ? j - begin : n;
 }
 
-/* Converts the visible keys from one type to another. */
-V_INLINE void convert_visible(const posenc_visible *visible, const void *x, const posenc_dtype x_type, void *y,
+/* Converts the keys of a row's runs from one type to another. */
+V_INLINE void convert_visible(const row *a, const void *x, const posenc_dtype x_type, void *y,
                               const posenc_dtype y_type) {
-    for (run r = run_at(visible, step_of(visible->begin)); r.begin < visible->end; r = run_at(visible, r.end))
+    list_cursor at = {0, 0};
+    for (run r = row_run(a, step_of(a->visible.begin), &at); r.begin < a->visible.end; r = row_run(a, r.end, &at))
         for (size_t j = r.begin; j < r.end; j += VF) {
             size_t n = lanes_left(r.end - j, 0);
             store_typed(y, j, load_typed(x, j, n, x_type), n, y_type);
@@ -39,8 +40,8 @@ static row widened(const row *a) {
     row wide = *a;
     if (a->x == NULL || a->x_type == POSENC_F32)
         return wide;
-    a->x_type == POSENC_F16 ? convert_visible(&a->visible, a->x, POSENC_F16, a->y, POSENC_F32)
-                            : convert_visible(&a->visible, a->x, POSENC_BF16, a->y, POSENC_F32);
+    a->x_type == POSENC_F16 ? convert_visible(a, a->x, POSENC_F16, a->y, POSENC_F32)
+                            : convert_visible(a, a->x, POSENC_BF16, a->y, POSENC_F32);
     wide.x = a->y;
     wide.x_type = POSENC_F32;
     return wide;
@@ -54,6 +55,7 @@ static row chunk_at(const row *a, size_t begin, float *stage) {
     chunk.y = stage;
     chunk.y_type = POSENC_F32;
     chunk.n = n;
+    chunk.blocks_begin = a->blocks_begin + begin;
     chunk.visible = (posenc_visible){within(a->visible.begin, begin, n), within(a->visible.hole_begin, begin, n),
                                      within(a->visible.hole_end, begin, n), n};
     if (chunk.visible.hole_begin == chunk.visible.hole_end)
@@ -75,8 +77,8 @@ static row chunk_at(const row *a, size_t begin, float *stage) {
 
 static void store_chunk(const row *a, const row *chunk, size_t begin) {
     void *y = typed_out(a->y, begin, a->y_type);
-    a->y_type == POSENC_F16 ? convert_visible(&chunk->visible, chunk->y, POSENC_F32, y, POSENC_F16)
-                            : convert_visible(&chunk->visible, chunk->y, POSENC_F32, y, POSENC_BF16);
+    a->y_type == POSENC_F16 ? convert_visible(chunk, chunk->y, POSENC_F32, y, POSENC_F16)
+                            : convert_visible(chunk, chunk->y, POSENC_F32, y, POSENC_BF16);
 }
 
 static void logits_by_chunks(const row *a) {

@@ -9,11 +9,9 @@
 #include <math.h>
 
 #include "simd/exp.h"
-#include "simd/softmax_runs.h"
+#include "simd/softmax_blocks.h"
 #include "simd/typed.h"
 #include "kernels/kernels.h"
-
-typedef posenc_softmax_row_args row;
 
 /* Terms of the logits of a row. Common kinds have loops of their own. */
 typedef enum logit_kind {
@@ -129,6 +127,7 @@ typedef struct keys {
     size_t j, n;
     vi offsets;
     int scattered;
+    cell_mask mask;
 } keys;
 
 V_INLINE vi clamped_indices(const keys *k, int32_t first, int32_t last) {
@@ -165,7 +164,9 @@ V_INLINE vf rel_term_values(const row *a, const posenc_rel_term *r, const keys *
 /* -inf for keys masked by bytes, positions or bounds. */
 V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
     vf masked = v_set1(-INFINITY);
-    if (a->bytes != NULL && k->j >= a->bytes_begin) {
+    if (k->mask == CELL_MASKED)
+        return masked;
+    if (k->mask == CELL_BY_BYTES) {
         vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + (k->j - a->bytes_begin), k->n));
         l = a->keep ? v_select(is_set, l, masked) : v_select(is_set, masked, l);
     }
@@ -174,17 +175,23 @@ V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
     return k->scattered ? mask_outside_bounds(&a->visible, k->j, l, masked) : l;
 }
 
-/* n keys from j on. is_ragged: bounds may mask some. */
-V_INLINE keys keys_at(const row *a, size_t j, size_t n, int is_ragged) {
-    keys k = {j, n, vi_sub(key_numbers(j), vi_set1(a->position)), is_ragged || a->k_pos != NULL};
+/* n keys of a run, from j on. Bounds may mask some of a ragged one. */
+V_INLINE keys keys_at(const row *a, size_t j, size_t n, const run *r) {
+    keys k = {
+        .j = j,
+        .n = n,
+        .offsets = vi_sub(key_numbers(j), vi_set1(a->position)),
+        .scattered = r->is_ragged || a->k_pos != NULL,
+        .mask = r->cells[j / CELL % (LANES / CELL)],
+    };
     if (a->k_pos != NULL)
         k.offsets = vi_sub(vi_load_n(a->k_pos + j, n), vi_set1(a->position));
     return k;
 }
 
-/* Logits of n keys from j on, with all terms of the row. */
-static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, int is_ragged) {
-    keys k = keys_at(a, j, n, is_ragged);
+/* Logits of n keys of a run, from j on, with all terms of the row. */
+static __attribute__((noinline)) vf any_logits(const row *a, size_t j, size_t n, const run *r) {
+    keys k = keys_at(a, j, n, r);
     vf s = scores_at(a->x, j, n, a->x != NULL);
     if (a->by_query.product != NULL)
         s = v_add(s, rel_term_values(a, &a->by_query, &k));

@@ -56,7 +56,7 @@ static __attribute__((noinline)) void any_run(const row *a, run r, vf *max) {
     for (size_t j = r.begin; j < r.end; j += LANES)
         for (int k = 0; k < STEP; k++) {
             size_t at = j + (size_t)k * VF, n = lanes_left(r.end - j, k);
-            vf l = any_logits(a, at, n, r.is_ragged);
+            vf l = any_logits(a, at, n, &r);
             store_typed(a->y, at, l, n, POSENC_F32);
             max[k] = v_max(v_first_or(l, n, max[k]), max[k]);
         }
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void any_run(const row *a, run r, vf *max) {
 V_INLINE void rel_bias_step(const row *a, run r, vf *max) {
     for (int k = 0; k < STEP; k++) {
         size_t at = r.begin + (size_t)k * VF, n = lanes_left(r.end - r.begin, k);
-        keys here = keys_at(a, at, n, 0);
+        keys here = keys_at(a, at, n, &r);
         vf l = v_fma(scores_at(a->x, at, n, a->x != NULL), v_set1(a->scale), rel_bias_values(a, &here));
         store_typed(a->y, at, l, n, POSENC_F32);
         max[k] = v_max(v_first_or(l, n, max[k]), max[k]);
@@ -119,11 +119,9 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_sc
     vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
-    for (run r = run_at(&a->visible, step_of(a->visible.begin)); r.begin < a->visible.end;
-         r = run_at(&a->visible, r.end)) {
-        if (a->bytes != NULL && r.begin < a->bytes_begin && a->bytes_begin < r.end)
-            r.end = a->bytes_begin;
-        if (r.is_ragged || kind == WITH_ANYTHING || (a->bytes != NULL && r.begin >= a->bytes_begin))
+    list_cursor at = {0, 0};
+    for (run r = row_run(a, step_of(a->visible.begin), &at); r.begin < a->visible.end; r = row_run(a, r.end, &at)) {
+        if (r.is_ragged || kind == WITH_ANYTHING || r.cells[0] == CELL_BY_BYTES)
             any_run(a, r, max);
         else if (kind == WITH_REL_BIAS)
             rel_bias_run(a, r, has_scores, max);
@@ -209,14 +207,14 @@ V_INLINE void exp_step(float *y, size_t j, size_t rest, vf max, vf lowest, vf *p
 }
 
 /* Adds one block of the canonical sum, from key j on, to the lanes. Returns the key that follows. */
-V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
+V_INLINE size_t sum_block(const row *a, size_t j, list_cursor *at, vf max, vd *lanes) {
     size_t block_end = (j / POSENC_SUM_BLOCK + 1) * POSENC_SUM_BLOCK;
     float *y = a->y;
     vf partial[STEP], lowest = v_set1(a->exp_lowest);
     for (int k = 0; k < STEP; k++)
         partial[k] = v_set1(0.0f);
     while (j < block_end && j < a->visible.end) {
-        run r = run_at(&a->visible, j);
+        run r = row_run(a, j, at);
         size_t end = r.end < block_end ? r.end : block_end;
         for (j = r.begin; j + LANES <= end; j += LANES) {
             if (a->next != NULL)
@@ -234,8 +232,9 @@ V_INLINE size_t sum_block(const row *a, size_t j, vf max, vd *lanes) {
 
 /* Replaces logits by exponentials of logit - max, and adds them to the lanes. */
 static __attribute__((noinline)) void make_exponentials(const row *a, float max, vd *lanes) {
+    list_cursor at = {0, 0};
     for (size_t j = step_of(a->visible.begin); j < a->visible.end;)
-        j = sum_block(a, j, v_set1(max), lanes);
+        j = sum_block(a, j, &at, v_set1(max), lanes);
 }
 
 /* Adds the lanes, and the sink's exponential last. */
@@ -264,10 +263,10 @@ V_INLINE void finish_run(float *y, run r, vf inverse, vf smallest) {
 /* Finishes a row with an unmasked logit of NaN or +inf: every unmasked key gets NaN. Keys masked by bytes or positions
  * get 0, which a product with NaN would not be. */
 static __attribute__((noinline)) void finish_nan(const row *a) {
-    for (run r = run_at(&a->visible, step_of(a->visible.begin)); r.begin < a->visible.end;
-         r = run_at(&a->visible, r.end))
+    list_cursor at = {0, 0};
+    for (run r = row_run(a, step_of(a->visible.begin), &at); r.begin < a->visible.end; r = row_run(a, r.end, &at))
         for (size_t j = r.begin; j < r.end; j += VF) {
-            keys k = keys_at(a, j, lanes_left(r.end - j, 0), r.is_ragged);
+            keys k = keys_at(a, j, lanes_left(r.end - j, 0), &r);
             vm is_masked = v_lt(mask_keys(a, &k, v_set1(0.0f)), v_set1(0.0f));
             store_typed(a->y, j, v_zero_if(is_masked, v_set1(NAN)), k.n, POSENC_F32);
         }
@@ -282,8 +281,8 @@ static __attribute__((noinline)) void finish(const row *a, double sum) {
         return;
     }
     vf inverse = v_set1((float)(1.0 / sum)), smallest = v_set1((float)(sum * POSENC_SOFTMAX_FLOOR));
-    for (run r = run_at(&a->visible, step_of(a->visible.begin)); r.begin < a->visible.end;
-         r = run_at(&a->visible, r.end))
+    list_cursor at = {0, 0};
+    for (run r = row_run(a, step_of(a->visible.begin), &at); r.begin < a->visible.end; r = row_run(a, r.end, &at))
         finish_run(a->y, r, inverse, smallest);
 }
 
@@ -332,6 +331,21 @@ static void fill_visible(const row *a, float value) {
         fill(a, a->visible.hole_end, a->visible.end, value);
 }
 
+/* Fills keys outside the runs of a row with a block mask, and with is_empty the others too. */
+static __attribute__((noinline)) void fill_unlisted(const row *a, float value, int is_empty) {
+    size_t end = 0;
+    list_cursor at = {0, 0};
+    for (run r = row_run(a, step_of(a->visible.begin), &at); r.begin < a->visible.end; r = row_run(a, r.end, &at)) {
+        if (end < r.begin)
+            fill_gap(a, end, r.begin, value);
+        if (is_empty)
+            fill(a, r.begin, r.end, value);
+        end = r.end;
+    }
+    if (end < a->n)
+        fill_gap(a, end, a->n, value);
+}
+
 /* Reference of the exponentials: the maximum, or 0 if all keys are masked. */
 V_INLINE float base_of(float max) {
     return max == -INFINITY ? 0.0f : max;
@@ -341,6 +355,10 @@ V_INLINE float base_of(float max) {
 V_INLINE void finish_row(const row *a, float max, double sum) {
     if (a->sum != NULL)
         *a->sum = (posenc_softmax_sum){max, (float)sum};
+    if (a->blocks != NULL) {
+        fill_unlisted(a, sum == 0.0 ? a->empty : 0.0f, sum == 0.0);
+        return;
+    }
     if (sum == 0.0)
         fill_visible(a, a->empty);
     fill_masked(a, sum == 0.0 ? a->empty : 0.0f);

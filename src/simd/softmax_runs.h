@@ -8,12 +8,17 @@
 
 #include "kernels/kernels.h"
 
-enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF };
+enum { LANES = POSENC_SUM_LANES, STEP = LANES / VF, CELL = 16 /* keys of the smallest block of a mask */ };
 
-/* Keys [begin, end). begin is a whole number of steps. A ragged run is one step that holds keys outside the bounds. */
+/* How bytes and a block mask mask the keys of a cell. */
+typedef enum cell_mask { CELL_SEEN, CELL_BY_BYTES, CELL_MASKED } cell_mask;
+
+/* Keys [begin, end). begin is a whole number of steps. A ragged run is one step that holds keys outside the bounds.
+ * cells: of each step. */
 typedef struct run {
     size_t begin, end;
     int is_ragged;
+    cell_mask cells[LANES / CELL];
 } run;
 
 V_INLINE size_t step_of(size_t j) {
@@ -24,7 +29,11 @@ V_INLINE size_t step_of(size_t j) {
 V_INLINE run run_at(const posenc_visible *a, size_t j) {
     if (j >= a->hole_begin && j + LANES <= a->hole_end)
         j = step_of(a->hole_end);
-    run r = {j, a->end, j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end)};
+    run r = {
+        .begin = j,
+        .end = a->end,
+        .is_ragged = j < a->begin || (j + LANES > a->hole_begin && j < a->hole_end),
+    };
     if (r.is_ragged)
         r.end = j + LANES;
     else if (j < a->hole_begin)

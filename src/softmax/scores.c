@@ -9,6 +9,7 @@
 #include "core/minmax.h"
 #include "core/view.h"
 #include "kernels/exp.h"
+#include "softmax/block_mask.h"
 
 /* ---- Checks ---- */
 
@@ -287,6 +288,8 @@ posenc_status posenc_check_scores(const posenc_score_params *params, const posen
         status = posenc_argument("bool_mask", check_bool_mask(params->bool_mask, y));
     if (status == POSENC_OK)
         status = posenc_argument("tree", check_tree(params, y));
+    if (status == POSENC_OK)
+        status = posenc_argument("block_mask", posenc_check_block_mask(params, y));
     if (status == POSENC_OK)
         status = posenc_argument("bias.relative", posenc_check_rel_bias(params->bias.relative, n_heads, visible));
     if (status == POSENC_OK && params->bias.tensor != NULL)

@@ -7,6 +7,7 @@
 #include "core/view.h"
 #include "kernels/exp_scalar.h"
 #include "kernels/fma.h"
+#include "softmax/block_mask.h"
 #include "softmax/scores.h"
 
 /* One call; x NULL: zeros. */
@@ -40,12 +41,14 @@ static posenc_status check_call(const score_call *call, posenc_range *rows) {
 typedef struct score_row {
     posenc_softmax_row_args args;
     uint8_t bytes[POSENC_TREE_BYTES];
+    posenc_row_blocks blocks;
 } score_row;
 
 static void set_row(const score_call *call, posenc_row_place at, int64_t row, score_row *to) {
     posenc_softmax_row_args *args = &to->args;
     posenc_score_args_at(call->params, call->y, at, args);
     posenc_score_args_tree(call->params, call->y, at, 0, args->n, to->bytes, args);
+    posenc_score_args_blocks(call->params, at, &to->blocks, args);
     args->y = posenc_row_at(call->y, at);
     if (call->x != NULL) {
         args->x = posenc_row_at(call->x, at);

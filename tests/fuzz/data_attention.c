@@ -14,7 +14,6 @@ typedef struct attention_call {
     posenc_attention_args task;
     posenc_attention_pages pages;
     posenc_attention_lists lists;
-    posenc_block_mask blocks;
     posenc_view lse;
     posenc_rope_table table;
     posenc_rope *rope;
@@ -415,8 +414,7 @@ void data_attention(void) {
     c.lse = data_output(POSENC_F32, 1.0, 1, s->n_heads, s->n_q, s->n_batch);
     t->lse = &c.lse;
     if (s->params.tree == NULL && draw_rarely(4)) {
-        data_draw_blocks(s, &c.blocks);
-        t->block_mask = &c.blocks;
+        data_draw_blocks(s);
     } else if (may_have_lists(&s->params) && draw_rarely(3)) {
         draw_lists(&c);
     }

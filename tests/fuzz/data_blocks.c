@@ -25,21 +25,26 @@ static int is_kept(const posenc_bool_mask *m, int64_t j, int64_t i, int64_t h, i
 }
 
 /* The mask as bytes, for the comparison in double. */
-static void set_plain(data_scores *s, const posenc_block_mask *mask, const uint8_t *kinds) {
+static void set_plain(data_scores *s, const uint8_t *kinds) {
+    const posenc_block_mask *mask = &s->blocks;
     int64_t of_head = s->n_q * s->n_k, of_batch = s->n_heads * of_head;
-    uint8_t *bytes = data_block(s->n_batch * of_batch, 1);
+    uint8_t *bytes = data_block(s->n_batch * of_batch, 1), *listed = data_block(s->n_batch * of_batch, 1);
     for (int64_t at = 0; at < s->n_batch * of_batch; at++) {
         int64_t j = at % s->n_k, i = at / s->n_k % s->n_q, h = at / of_head % s->n_heads, b = at / of_batch;
         int64_t row = b * mask->batch_stride + h * mask->head_stride + i / mask->q_block;
         int kind = kinds[row * mask->n_max + j / mask->k_block];
+        listed[at] = kind != ABSENT;
         bytes[at] = kind == FULL || (kind == PARTIAL && is_kept(s->params.bool_mask, j, i, h, b));
     }
     s->plain_mask = (posenc_bool_mask){bytes, {1, s->n_k, of_head, of_batch}, POSENC_KEEP};
+    s->listed = (posenc_bool_mask){listed, {1, s->n_k, of_head, of_batch}, POSENC_KEEP};
     s->plain = s->params;
+    s->plain.block_mask = NULL;
     s->plain.bool_mask = &s->plain_mask;
 }
 
-void data_draw_blocks(data_scores *s, posenc_block_mask *mask) {
+void data_draw_blocks(data_scores *s) {
+    posenc_block_mask *mask = &s->blocks;
     int64_t q_block = draw_size(130), k_block = (int64_t)16 << draw(4), n_rows = (s->n_q - 1) / q_block + 1;
     int64_t n_columns = (s->n_k - 1) / k_block + 1, n_heads = draw_rarely(2) ? s->n_heads : 1;
     int64_t n_batch = draw_rarely(2) ? s->n_batch : 1, n = n_batch * n_heads * n_rows;
@@ -56,5 +61,6 @@ void data_draw_blocks(data_scores *s, posenc_block_mask *mask) {
     };
     list(PARTIAL, kinds, n, n_columns, &mask->partial_counts, &mask->partial_blocks);
     list(FULL, kinds, n, n_columns, &mask->full_counts, &mask->full_blocks);
-    set_plain(s, mask, kinds);
+    s->params.block_mask = mask;
+    set_plain(s, kinds);
 }

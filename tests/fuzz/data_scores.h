@@ -6,12 +6,14 @@
 #include "data.h"
 
 typedef struct data_scores {
-    posenc_score_params params, plain; /* plain: without a tree, the same as bytes */
+    posenc_score_params params, plain; /* plain: without a tree and a block mask, the same as bytes */
     int64_t n_k, n_q, n_heads, n_batch;
     posenc_view bias, by_query, by_key;
     posenc_rel_bias rel_bias;
     posenc_rel_index query_index, key_index;
     posenc_bool_mask bool_mask, plain_mask;
+    posenc_block_mask blocks;
+    posenc_bool_mask listed; /* keys of blocks in a list; data NULL: no block mask */
     posenc_tree tree;
 } data_scores;
 
@@ -19,7 +21,7 @@ typedef struct data_scores {
 void data_draw_scores(data_scores *s);
 
 /* Draws a block mask beside scores without a tree; `plain` gets it as bytes. */
-void data_draw_blocks(data_scores *s, posenc_block_mask *mask);
+void data_draw_blocks(data_scores *s);
 
 /* Sequence b has the keys from the one on to before the other. */
 int64_t data_first_key(const data_scores *s, int64_t b);

@@ -25,12 +25,12 @@ static posenc_status compute(const void *arguments, posenc_range rows) {
     }
 }
 
-/* 1 if position, lengths and documents let the query see a key of this one's group. */
+/* 1 if position, lengths, documents and a block mask let the query see a key of this one's group. */
 static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, int64_t b) {
     if (c->s.params.output.masked == POSENC_MASKED_WRITTEN)
         return 1;
     posenc_score_params bounds = c->s.plain;
-    bounds.bool_mask = NULL;
+    bounds.bool_mask = c->s.listed.data != NULL ? &c->s.listed : NULL;
     if (bounds.positions.keys != NULL)
         bounds.mask = posenc_mask_none();
     int64_t first = j / POSENC_MASKED_GROUP * POSENC_MASKED_GROUP;
@@ -109,6 +109,8 @@ void data_softmax(void) {
     s->n_heads = draw_between(1, s->n_k > 300 ? 2 : 4);
     s->n_batch = draw_between(1, 3);
     data_draw_scores(s);
+    if (s->params.tree == NULL && draw_rarely(4))
+        data_draw_blocks(s);
     int64_t n_rows = s->n_q * s->n_heads * s->n_batch;
     c.has_scores = c.form != FORM_LOGITS || !draw_rarely(3);
     if (c.form == FORM_LOGITS) {

@@ -144,13 +144,58 @@ def test_block_mask(n_heads, has_full):
     assert np.array_equal(posenc.attention(q, k, v, causal=False, block_mask=mask, keep=keep), want)
     assert np.array_equal(posenc.attention(q[:, :3], k, v, causal=False, block_mask=mask, keep=keep[:, :, :3], threads=2),
                           want[:, :3])
+    x = truth.normal(2, 4, 150, 700)
+    for call in posenc.softmax, posenc.logits:
+        of_bytes = call(x, causal=False, keep=keep)
+        assert np.array_equal(call(x, causal=False, block_mask=mask, keep=keep), of_bytes)
+    assert np.array_equal(posenc.attention_reference(q, k, v, causal=False, block_mask=mask, keep=keep)[0],
+                          posenc.attention_reference(q, k, v, causal=False, keep=keep)[0])
+    with pytest.raises(posenc.Error, match='block_mask: does not go with tree: bool_mask can mask drafts'):
+        posenc.attention(q, k, v, causal=False, block_mask=mask, tree=[-1] * 150)
+    with pytest.raises(posenc.Error, match='lists do not go with block_mask: list only the keys that it leaves'):
+        posenc.attention(q, k, v, causal=False, block_mask=mask, lists=[0])
+    with pytest.raises(posenc.Error, match='ragged batches do not go with block_mask'):
+        posenc.attention(q[0], k[0], v[0], causal=False, block_mask=BlockMask(keep[:1, :1], 32, 64), cu_q=[0, 150],
+                         cu_k=[0, 700])
+    mask.seq_lengths = 150, 699
+    with pytest.raises(ValueError, match=r'block_mask: made for \(150, 699\) queries and keys, but the call has \(150, 700\)'):
+        posenc.attention(q, k, v, causal=False, block_mask=mask, keep=keep)
+    mask.seq_lengths = 150, 700
     mask.kv_indices = mask.kv_indices[..., ::-1].copy()
     with pytest.raises(posenc.Error, match='block_mask: row'):
         posenc.attention(q, k, v, causal=False, block_mask=mask, keep=keep)
+    del mask.seq_lengths
     with pytest.raises(ValueError, match='block_mask: .*do not fit the queries'):
         posenc.attention(q[:1], k[:1], v[:1], causal=False, block_mask=BlockMask(keep, 32, 64))
     with pytest.raises(posenc.Error, match='block_mask: k_block is 8'):
         posenc.attention(q, k, v, causal=False, block_mask=BlockMask(keep, 32, 8))
+
+
+def test_block_mask_of_other_masks():
+    q, k, v = truth.normal(2, 150, 4, 16), truth.normal(2, 700, 2, 16, seed=3), truth.normal(2, 700, 2, 16, seed=4)
+    keep = np.kron(truth.rng(5).random((2, 4, 5, 11)) < 0.3, np.ones((1, 1, 32, 64), bool))[:, :, :150, :700]
+    given = {'causal': True, 'window': 300, 'query_start': 400, 'k_end': [650, 700], 'keep': keep}
+    mask = posenc.block_mask(150, 700, 4, 2, q_block=32, k_block=64, **given)
+    assert mask.full_kv_num_blocks.sum() > 20 and mask.kv_num_blocks.sum() > 20
+    want = posenc.attention(q, k, v, **given)
+    assert np.array_equal(posenc.attention(q, k, v, block_mask=mask, **given), want)
+    shared = posenc.block_mask(150, 700, causal=True, window=300, query_start=400)
+    assert shared.kv_indices.shape == (1, 1, 2, 6) and shared.BLOCK_SIZE == (128, 128)
+    del given['keep']
+    assert np.array_equal(posenc.attention(q, k, v, block_mask=shared, **given), posenc.attention(q, k, v, **given))
+    whole = keep[:, :, :128, :640]
+    plain, made = BlockMask(whole, 32, 64), posenc.block_mask(128, 640, 4, 2, q_block=32, k_block=64, causal=False, keep=whole)
+    for names in ('kv_num_blocks', 'kv_indices'), ('full_kv_num_blocks', 'full_kv_indices'):
+        of_plain, of_made = ([getattr(m, name) for name in names] for m in (plain, made))
+        assert np.array_equal(of_made[0], of_plain[0])
+        listed = np.arange(10) < of_plain[0][..., None]
+        assert np.array_equal(of_made[1][listed], of_plain[1][listed])
+    with pytest.raises(ValueError, match='q_block: a positive'):
+        posenc.block_mask(150, 700, q_block=0, causal=True)
+    with pytest.raises(posenc.Error, match='mask: k_block is 8'):
+        posenc.block_mask(150, 700, k_block=8, causal=True)
+    with pytest.raises(posenc.Error, match='tree: block masks do not go with it'):
+        posenc.block_mask(3, 9, causal=False, tree=[-1, 0, 0])
 
 
 def test_block_mask_of_torch_tensors():

@@ -41,6 +41,13 @@ def plain_terms():
     return [None] * 7 + [[-1, 0], 0, None, 0.0, 0.25]
 
 
+def block_lists():
+    """Queries by 4, keys by 16: both blocks, then the second in part."""
+    partial = torch.tensor([[[0, 1]]], dtype=torch.int32), torch.tensor([[[[0, 0], [1, 0]]]], dtype=torch.int32)
+    full = torch.tensor([[[2, 0]]], dtype=torch.int32), torch.tensor([[[[0, 1], [0, 0]]]], dtype=torch.int32)
+    return *partial, *full, [4, 16]
+
+
 def sinusoidal():
     return POSITIONS, 8, 'concat', 'half', 10000.0
 
@@ -55,6 +62,8 @@ CASES = {
     'softmax': lambda: (leaf(2, 4, 5, 6), *score_terms()),
     'softmax, plain': lambda: (leaf(2, 4, 5, 6), *plain_terms()),
     'attention': lambda: (leaf(2, 5, 4, 8), leaf(2, 6, 2, 8), leaf(2, 6, 2, 12), *score_terms(), None, 'f32'),
+    'attention, blocks': lambda: (leaf(2, 5, 4, 8), leaf(2, 20, 2, 8), leaf(2, 20, 2, 12), *plain_terms(), None, 'f32',
+                                  *block_lists()),
     'attention, plain': lambda: (leaf(2, 5, 4, 8), leaf(2, 6, 4, 8), leaf(2, 6, 4, 8), *plain_terms(), None, 'f32'),
 }
 

@@ -73,6 +73,84 @@ def test_what_pytorch_has_no_argument_for():
     torch.testing.assert_close(out.double(), exact(q, k, v, listed), rtol=0, atol=2e-6)
 
 
+def documents_and_window(b, h, q, k):
+    """A mask_mod: documents of 70 tokens, and a causal window of 40 more with each head."""
+    return (q // 70 == k // 70) & (q >= k) & (q - k < 40 * (h + 1))
+
+
+class Blocks:
+    """FlexAttention's BlockMask of a mask_mod, for PyTorch without it."""
+
+    def __init__(self, mask_mod, n_heads, n, block):
+        at, n_blocks = torch.arange(n), -(-n // block)
+        keep = mask_mod(0, torch.arange(n_heads)[:, None, None], at[:, None], at)[None]
+        padded = torch.nn.functional.pad(keep, (0, n_blocks * block - n) * 2).view(1, n_heads, n_blocks, block, n_blocks, block)
+        counts = padded.sum((3, 5))
+        full = counts == block * block
+        self.kv_num_blocks, self.kv_indices = self._lists((counts > 0) & ~full)
+        self.full_kv_num_blocks, self.full_kv_indices = self._lists(full)
+        self.mask_mod, self.BLOCK_SIZE, self.seq_lengths = mask_mod, (block, block), (n, n)
+        self.keep = keep
+
+    @staticmethod
+    def _lists(chosen):
+        return chosen.sum(-1, dtype=torch.int32), torch.argsort(chosen.int(), dim=-1, descending=True, stable=True).int()
+
+
+def block_masks(n_heads, n):
+    """A stand-in, and where FlexAttention is there its masks, with and without full blocks."""
+    yield Blocks(documents_and_window, n_heads, n, 32)
+    try:
+        from torch.nn.attention.flex_attention import create_block_mask
+    except ImportError:
+        return
+    yield create_block_mask(documents_and_window, None, n_heads, n, n, device='cpu', BLOCK_SIZE=16)
+    yield create_block_mask(documents_and_window, None, n_heads, n, n, device='cpu', separate_full_blocks=False)
+
+
+def test_block_masks():
+    """The same bits as by bytes, which are given, or made by mask_mod."""
+    q, k, v = torch.randn(2, 4, 210, 16), torch.randn(2, 2, 210, 16), torch.randn(2, 2, 210, 16)
+    keep = Blocks(documents_and_window, 4, 210, 32).keep
+    bias = torch.randn(210, 210)
+    for mask in block_masks(4, 210):
+        def ours(*args, mask=mask, **given):
+            return pt.scaled_dot_product_attention(q, k, v, *args, enable_gqa=True, block_mask=mask, **given)
+        wanted = pt.scaled_dot_product_attention(q, k, v, keep, enable_gqa=True)
+        torch.testing.assert_close(ours(keep), wanted, rtol=0, atol=0)
+        if hasattr(torch, 'vmap'):
+            torch.testing.assert_close(ours(), wanted, rtol=0, atol=0)
+            biased = pt.scaled_dot_product_attention(q, k, v, keep, enable_gqa=True, bias=bias)
+            torch.testing.assert_close(ours(bias), biased, rtol=0, atol=0)
+        with pytest.raises(ValueError, match='block_mask: made for .*210, 210.* queries and keys'):
+            pt.scaled_dot_product_attention(q[:, :, :9], k, v, keep[:, :, :9], enable_gqa=True, block_mask=mask)
+        with pytest.raises(posenc.Error, match='lists do not go with bool_mask|lists do not go with block_mask'):
+            ours(keep, lists=torch.zeros(210, 1, dtype=torch.int32))
+    mask = Blocks(documents_and_window, 4, 210, 32)
+    mask.mask_mod = None
+    with pytest.raises(ValueError, match='block_mask: partial blocks need a mask_mod, or a bool attn_mask'):
+        pt.scaled_dot_product_attention(q, k, v, enable_gqa=True, block_mask=mask)
+
+
+def test_gradients_of_block_masks():
+    if not pt.ops.HAS_OPERATORS:
+        return
+    q, k, v = (torch.randn(shape).requires_grad_() for shape in ((2, 4, 210, 8), (2, 2, 210, 8), (2, 2, 210, 8)))
+    keep, weight = Blocks(documents_and_window, 4, 210, 32).keep, torch.randn(2, 4, 210, 8)
+
+    def loss(attn_mask, block_mask):
+        out = pt.scaled_dot_product_attention(q, k, v, attn_mask, enable_gqa=True, block_mask=block_mask)
+        return (out * weight).sum()
+
+    wanted = torch.autograd.grad(loss(keep, None), (q, k, v))
+    for mask in block_masks(4, 210):
+        for attn_mask in keep, None:
+            found = torch.autograd.grad(loss(attn_mask, mask), (q, k, v))
+            torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+        compiled = torch.compile(lambda: loss(keep, mask), fullgraph=True, backend='aot_eager')
+        torch.testing.assert_close(torch.autograd.grad(compiled(), (q, k, v)), wanted, rtol=0, atol=0)
+
+
 def test_refusals():
     q = torch.randn(1, 2, 3, 8)
     for given, message in [({'dropout_p': 0.1}, 'dropout_p'), ({'attn_mask': torch.ones(3, 3), 'is_causal': True}, 'is_causal'),

@@ -25,7 +25,8 @@ def attend(q, k, v, given):
         ops.require_operators('attention with a gradient, or in torch.compile,')
         terms, plain = ops.operands(given)
         return torch.ops.posenc.attention(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2), *terms, *plain,
-                                          given['scale'], given.get('lists'), given.get('math', 'f32'))
+                                          given['scale'], given.get('lists'), given.get('math', 'f32'),
+                                          *ops.block_operands(given.get('block_mask')))
     if v.shape[-1] == q.shape[-1]:
         out = torch.empty_like(q)  # in memory mostly as tokens of heads, as q is
     else:
@@ -66,9 +67,44 @@ def _set_mask(given, mask, shape):
     given[name] = _as_heads(ops.side_by_side(mask))
 
 
+_MOST_PAIRS = 1 << 20  # (query, key) pairs of a call of mask_mod
+
+
+def block_mask_bytes(block_mask, n_q, n_k):
+    """mask_mod of FlexAttention's BlockMask as bool (n_batch, n_heads, n_q, n_k): in partial blocks, False elsewhere.
+
+    scaled_dot_product_attention makes it in every call; a model makes it once and gives it as attn_mask.
+    """
+    counts, numbers = block_mask.kv_num_blocks, block_mask.kv_indices
+    q_block, k_block = block_mask.BLOCK_SIZE
+    n_batch, n_heads, rows, columns = numbers.shape
+    keep = torch.zeros(n_batch, n_heads, rows, q_block, columns, k_block, dtype=torch.bool)
+    *place, entry = torch.nonzero(torch.arange(columns) < counts[..., None], as_tuple=True)
+    place.append(numbers[(*place, entry)].long())
+    queries, keys = torch.arange(q_block)[:, None], torch.arange(k_block)
+    for part in torch.arange(len(entry)).split(max(1, _MOST_PAIRS // (q_block * k_block))):
+        b, h, row, column = (x[part, None, None] for x in place)
+        at = b, h, (row * q_block + queries).clamp(max=n_q - 1), (column * k_block + keys).clamp(max=n_k - 1)
+        at = torch.broadcast_tensors(*at)
+        seen = torch.vmap(block_mask.mask_mod)(*(x.flatten() for x in at))
+        b, h, row, column = (x[part] for x in place)
+        keep[b, h, row, :, column] = seen.view(at[0].shape)
+    return keep.view(n_batch, n_heads, rows * q_block, columns * k_block)[:, :, :n_q, :n_k]
+
+
+def _set_blocks(given, block_mask, n_q, n_k):
+    given['block_mask'] = block_mask
+    if 'keep' in given or not block_mask.kv_num_blocks.any():
+        return
+    if getattr(block_mask, 'mask_mod', None) is None:
+        raise ValueError('block_mask: partial blocks need a mask_mod, or a bool attn_mask')
+    given['keep'] = block_mask_bytes(block_mask, n_q, n_k)
+
+
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False, *, window=None, query_start=0, sinks=None, cap=0.0,
-                                 alibi_slopes=None, bias=None, cu_seqlens=None, lists=None, math='f32'):
+                                 alibi_slopes=None, bias=None, cu_seqlens=None, lists=None, block_mask=None,
+                                 math='f32'):
     """torch.nn.functional.scaled_dot_product_attention by posenc, and what it lacks by keyword.
 
     query: (..., n_heads, n_q, head_dim); key, value: (..., n_heads, n_k, dim), with enable_gqa fewer heads; float32,
@@ -78,6 +114,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
 
     window: keys before each query, its own among them, with is_causal; or (before, after). sinks, cap, alibi_slopes,
     bias (beside a bool attn_mask), cu_seqlens, lists, math: as for posenc.attention. dropout_p has to be 0.
+
+    block_mask: FlexAttention's BlockMask. Its partial blocks see what a bool attn_mask says, or else its mask_mod, which
+    is evaluated in each call (block_mask_bytes).
 
     Gradients of query, key, value, bias and sinks are computed from the probabilities, made again by the backward call:
     that takes memory for n_q times n_k scores. alibi_slopes and lists have none.
@@ -103,5 +142,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
             'lists', lists):
         if value_ is not None:
             given[name] = value_
+    if block_mask is not None:
+        _set_blocks(given, block_mask, query.shape[-2], key.shape[-2])
     out = attend(*(ops.side_by_side(x) for x in (q, k, v)), given).transpose(1, 2)
     return out if query.dim() == 4 else out.reshape(*query.shape[:-1], value.shape[-1])

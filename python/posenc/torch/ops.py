@@ -7,6 +7,7 @@ library itself otherwise, which takes a third of the time.
 """
 import json
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Optional, Sequence, Tuple
 
 import torch
@@ -120,6 +121,23 @@ def operands(given):
     """Arguments that posenc.softmax and posenc.attention take by name, in the order of the operators."""
     plain = [given.get(name, otherwise) for name, otherwise in _PLAIN.items()]
     return [given.get(name) for name in _TERMS], plain
+
+
+_BLOCK_LISTS = 'kv_num_blocks', 'kv_indices', 'full_kv_num_blocks', 'full_kv_indices'
+
+
+def block_operands(block_mask):
+    """FlexAttention's BlockMask, or None, as the last arguments of the operator of attention."""
+    if block_mask is None:
+        return [None] * 5
+    return [*(getattr(block_mask, name) for name in _BLOCK_LISTS), list(block_mask.BLOCK_SIZE)]
+
+
+def _block_option(lists, block_size):
+    """The argument block_mask of posenc.attention and posenc.softmax."""
+    if block_size is None:
+        return {}
+    return {'block_mask': SimpleNamespace(**dict(zip(_BLOCK_LISTS, lists)), BLOCK_SIZE=tuple(block_size))}
 
 
 def _sum_to(gradient, shape):
@@ -284,10 +302,13 @@ def _define():
     def attention(q: Tensor, k: Tensor, v: Tensor, bias: Optional[Tensor], keep: Optional[Tensor],
                   sinks: Optional[Tensor], alibi_slopes: Optional[Tensor], k_begin: Optional[Tensor],
                   k_end: Optional[Tensor], cu_seqlens: Optional[Tensor], window: Sequence[int], chunk: int,
-                  query_start: Optional[int], cap: float, scale: float, lists: Optional[Tensor],
-                  math: str) -> Tensor:
+                  query_start: Optional[int], cap: float, scale: float, lists: Optional[Tensor], math: str,
+                  kv_num_blocks: Optional[Tensor] = None, kv_indices: Optional[Tensor] = None,
+                  full_kv_num_blocks: Optional[Tensor] = None, full_kv_indices: Optional[Tensor] = None,
+                  block_size: Optional[Sequence[int]] = None) -> Tensor:
         given = _score_options((bias, keep, sinks, alibi_slopes, k_begin, k_end, cu_seqlens), window, chunk,
                                query_start, scale, cap)
+        given |= _block_option((kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices), block_size)
         return posenc.attention(*(side_by_side(x.detach()) for x in (q, k, v)), lists=lists, math=math,
                                 threads=torch.get_num_threads(), **given)
 
@@ -299,8 +320,10 @@ def _define():
     def attention_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, bias: Optional[Tensor],
                            keep: Optional[Tensor], sinks: Optional[Tensor], alibi_slopes: Optional[Tensor],
                            k_begin: Optional[Tensor], k_end: Optional[Tensor], cu_seqlens: Optional[Tensor],
-                           window: Sequence[int], chunk: int, query_start: Optional[int], cap: float,
-                           scale: float) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+                           kv_num_blocks: Optional[Tensor], kv_indices: Optional[Tensor],
+                           full_kv_num_blocks: Optional[Tensor], full_kv_indices: Optional[Tensor],
+                           block_size: Optional[Sequence[int]], window: Sequence[int], chunk: int,
+                           query_start: Optional[int], cap: float, scale: float) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
         n_batch, n_q, n_heads, dim = q.shape
         n_k, n_kv = k.shape[1], k.shape[2]
 
@@ -314,6 +337,7 @@ def _define():
         x = (rows @ columns.mT).reshape(whole)
         terms = bias, keep, sinks, alibi_slopes, k_begin, k_end, cu_seqlens
         given = _score_options(terms, window, chunk, query_start, scale, cap)
+        given |= _block_option((kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices), block_size)
         p = posenc.softmax(x, threads=torch.get_num_threads(), **given)
         dp = (dvalues @ values.mT).reshape(whole)
         given.pop('bias', None), given.pop('alibi_slopes', None)
@@ -334,8 +358,8 @@ def _define():
         return (*(x.new_empty(x.shape) for x in (q, k, v)), *like_terms(q, bias, sinks))
 
     def attention_context(ctx, inputs, output):
-        ctx.save_for_backward(*inputs[:10])
-        ctx.plain, ctx.lists = inputs[10:15], inputs[15]
+        ctx.save_for_backward(*inputs[:10], *inputs[17:21])
+        ctx.plain, ctx.lists, ctx.block_size = inputs[10:15], inputs[15], inputs[21]
 
     def attention_gradient(ctx, dout):
         if ctx.lists is not None:
@@ -343,9 +367,9 @@ def _define():
         if ctx.needs_input_grad[6]:
             raise NotImplementedError('alibi_slopes: no gradient; use posenc.torch.alibi')
         tensors = ctx.saved_tensors
-        dq, dk, dv, dbias, dsinks = torch.ops.posenc.attention_backward(dout, *tensors, *ctx.plain)
+        dq, dk, dv, dbias, dsinks = torch.ops.posenc.attention_backward(dout, *tensors, ctx.block_size, *ctx.plain)
         return (dq, dk, dv, None if tensors[3] is None else dbias, None, None if tensors[5] is None else dsinks,
-                *[None] * 11)
+                *[None] * 16)
 
     attention.register_autograd(attention_gradient, setup_context=attention_context)
 
