@@ -43,6 +43,13 @@ static posenc_status make_logits(void) {
     return posenc_logits(&rich, NULL, &all, posenc_range_all());
 }
 
+static posenc_status build_block_mask(void) {
+    static int32_t counts[2][QUERIES], blocks[2][QUERIES * (N_KEYS / 16 + 1)];
+    const int64_t ne[4] = {N_KEYS, QUERIES, HEADS, 1};
+    const posenc_block_mask mask = {counts[0], blocks[0], counts[1], blocks[1], N_KEYS / 16 + 1, 0, 0, 1, 16};
+    return posenc_block_mask_build(&rich, ne, &mask);
+}
+
 static posenc_softmax_sum sums[QUERIES * HEADS];
 
 static posenc_status softmax_partial(void) {
@@ -284,6 +291,7 @@ const stack_call score_calls[] = {
     {"posenc_softmax", "f16", softmax_of_halves},
     {"posenc_softmax", "everything, bf16", softmax_of_everything},
     {"posenc_logits", "everything", make_logits},
+    {"posenc_block_mask_build", "everything", build_block_mask},
     {"posenc_softmax_partial", "everything", softmax_partial},
     {"posenc_softmax_combine", "", softmax_join},
     {"posenc_softmax_backward", "everything", softmax_backward},

@@ -71,6 +71,7 @@
     FAMILY(fire)                                                                                                       \
     FAMILY(cope)                                                                                                       \
     FAMILY(softmax)                                                                                                    \
+    FAMILY(block_masks)                                                                                                \
     FAMILY(softmax_backward)                                                                                           \
     FAMILY(rel_bias_gradients)                                                                                         \
     FAMILY(attention)                                                                                                  \

@@ -135,6 +135,39 @@ void hash_softmax(sweep *s) {
         }
 }
 
+/* Lists built from other masks, and softmax by them. */
+void hash_block_masks(sweep *s) {
+    enum { Q_BLOCK = 2, Q_BLOCKS = (QUERIES + Q_BLOCK - 1) / Q_BLOCK, N_ROWS = Q_BLOCKS * HEADS * BATCH };
+    for (size_t k = 0; k < COUNT(key_counts); k++)
+        for (int round = 0; round < 24; round++) {
+            fresh();
+            int64_t n_k = key_counts[k], k_block = 16 << round % 4, n_max = (n_k + k_block - 1) / k_block;
+            int64_t ne[4] = {n_k, QUERIES, HEADS, BATCH};
+            size_t n = (size_t)(N_ROWS * n_max) * sizeof(int32_t);
+            drawn scene;
+            draw_scene(s, &scene, n_k);
+            posenc_block_mask mask = {take(N_ROWS * sizeof(int32_t)),
+                                      take(n),
+                                      take(N_ROWS * sizeof(int32_t)),
+                                      take(n),
+                                      n_max,
+                                      round & 4 ? Q_BLOCKS : 0,
+                                      round & 8 ? Q_BLOCKS * HEADS : 0,
+                                      Q_BLOCK,
+                                      k_block};
+            CALL(posenc_block_mask_build, &scene.params, ne, &mask);
+            for (int64_t row = 0; row < N_ROWS; row++) {
+                hash_integers(s, mask.partial_blocks + row * n_max, (size_t)mask.partial_counts[row]);
+                hash_integers(s, mask.full_blocks + row * n_max, (size_t)mask.full_counts[row]);
+            }
+            scene.params.block_mask = &mask;
+            posenc_view x = tensor(s, (posenc_dtype)(round % 3), n_k, QUERIES, HEADS, BATCH);
+            posenc_view y = zeros((posenc_dtype)(round / 3 % 3), n_k, QUERIES, HEADS, BATCH);
+            CALL(posenc_softmax, &scene.params, &x, &y, posenc_range_all());
+            hash_view(s, &y);
+        }
+}
+
 void hash_softmax_backward(sweep *s) {
     for (size_t k = 0; k < COUNT(key_counts); k++)
         for (int round = 0; round < 32; round++) {
