@@ -28,16 +28,6 @@ typedef struct attend_tile {
     ptrdiff_t displacement; /* bytes from a row to the head's row */
 } attend_tile;
 
-/* Loads n_v vectors of a row. Bytes are widened for two vectors at once. */
-V_INLINE void load_values(const void *row, size_t channel, size_t lanes, const size_t n_v, const posenc_dtype type,
-                          vf value[ATTEND_WIDE]) {
-    const int by_pairs = type == POSENC_F8_E4M3 && n_v > 1;
-    for (size_t v = 0; by_pairs && v < n_v; v += 2)
-        load_pair_typed(row, channel + v * VF, type, &value[v], &value[v + 1]);
-    for (size_t v = 0; v < n_v; v++)
-        value[v] = v_keep(by_pairs ? value[v] : load_typed(row, channel + v * VF, lanes, type));
-}
-
 /* Adds rows [begin, end). is_ragged: each row to the sums whose range holds it. */
 V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t, int32_t begin, int32_t end,
                          const int is_ragged, const size_t n_sums, const size_t n_v, const posenc_dtype type,
@@ -58,7 +48,12 @@ V_INLINE void attend_run(const posenc_attend_rows_args *a, const attend_tile *t,
             continue;
         }
         vf value[ATTEND_WIDE];
-        load_values(row, t->channel, lanes, n_v, type, value);
+        if (VF > 4 && type == POSENC_F8_E4M3 && n_v > 1) /* with it gcc spills sums of every type on NEON */
+            for (size_t v = 0; v < n_v; v += 2)
+                load_pair_typed(row, t->channel + v * VF, type, &value[v], &value[v + 1]);
+        else
+            for (size_t v = 0; v < n_v; v++)
+                value[v] = v_keep(load_typed(row, t->channel + v * VF, lanes, type));
         for (size_t r = 0; r < n_sums; r++) {
             if (is_ragged && (k < begins[r] || k >= ends[r]))
                 continue;
