@@ -134,14 +134,14 @@ V_INLINE void find_span(blocks *b, size_t k, const posenc_dtype x_type, const po
     vi sizes = vi_set1(0);
     for (size_t v = 0; v < BLOCK_VECTORS; v++)
         sizes = vi_max(sizes, vi_from_bits(v_abs(value_of(x, v, x_type))));
-    int32_t size = vi_max_lanes(sizes);
-    b->spans[k] = size;
+    int32_t size = vi_max_lanes(sizes), span = size; /* stored last: a store makes gcc load the values again */
     if (posenc_has_offset(y_type)) {
         if (size < INFINITE)
-            b->spans[k] = range_of(x, &b->leasts[k], x_type);
+            span = range_of(x, &b->leasts[k], x_type);
     } else if (number_of_span(y_type) < 0.0f) {
-        b->spans[k] = (int32_t)((uint32_t)size | sign_of_first(x, size, 0, x_type));
+        span = (int32_t)((uint32_t)size | sign_of_first(x, size, 0, x_type));
     }
+    b->spans[k] = span;
 }
 
 V_INLINE vf spans_of(const blocks *b) {
@@ -248,9 +248,11 @@ V_INLINE void write_places(vi places[BLOCK_VECTORS], int8_t *to, const posenc_dt
 /* Integers from -n to n - 1. */
 V_INLINE void write_even(const blocks *b, size_t k, int8_t *to, int n, const posenc_dtype x_type,
                          const posenc_dtype y_type) {
+    const void *x = b->x[k];
+    vf reciprocal = v_set1(b->reciprocals[k]);
     vi places[BLOCK_VECTORS];
     for (size_t v = 0; v < BLOCK_VECTORS; v++) {
-        vf value = v_mul(value_of(b->x[k], v, x_type), v_set1(b->reciprocals[k]));
+        vf value = v_mul(value_of(x, v, x_type), reciprocal);
         places[v] = vi_min(vi_trunc(v_add(value, v_set1((float)n + 0.5f))), vi_set1(2 * n - 1));
     }
     write_places(places, to, y_type);
@@ -370,22 +372,29 @@ V_INLINE void quantise(const posenc_quantise_args *a, const posenc_dtype x_type,
     write_blocks(&b, k, x_type, y_type);
 }
 
-V_INLINE void quantise_from(const posenc_quantise_args *a, const posenc_dtype x_type) {
-    switch (a->y_type) {
-        POSENC_TAKES_NO_FLOATS;
-#define CASE(type, ...)                                                                                                \
-    case type: quantise(a, x_type, type); break;
-        POSENC_EACH_FORMAT(CASE)
-#undef CASE
+V_INLINE void quantise_to(const posenc_quantise_args *a, const posenc_dtype y_type) {
+    switch (a->x_type) {
+        POSENC_TAKES_NO_CACHE_TYPES;
+    case POSENC_F32: quantise(a, POSENC_F32, y_type); break;
+    case POSENC_F16: quantise(a, POSENC_F16, y_type); break;
+    case POSENC_BF16: quantise(a, POSENC_BF16, y_type); break;
     }
 }
 
+/* One function for each format, as pack.c has for each type. */
+#define QUANTISE(type, name, ...)                                                                                      \
+    static __attribute__((noinline)) void quantise_##name(const posenc_quantise_args *args) {                          \
+        const posenc_quantise_args a = *args; /* a copy: no store changes it */                                        \
+        quantise_to(&a, type);                                                                                         \
+    }
+POSENC_EACH_FORMAT(QUANTISE)
+
 void VARIANT(quantise_rows)(const posenc_quantise_args *args) {
-    const posenc_quantise_args a = *args; /* a copy: no store changes it */
-    switch (a.x_type) {
-        POSENC_TAKES_NO_CACHE_TYPES;
-    case POSENC_F32: quantise_from(&a, POSENC_F32); break;
-    case POSENC_F16: quantise_from(&a, POSENC_F16); break;
-    case POSENC_BF16: quantise_from(&a, POSENC_BF16); break;
+    switch (args->y_type) {
+        POSENC_TAKES_NO_FLOATS;
+#define CASE(type, name, ...)                                                                                          \
+    case type: quantise_##name(args); break;
+        POSENC_EACH_FORMAT(CASE)
+#undef CASE
     }
 }

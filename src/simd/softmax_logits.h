@@ -164,6 +164,8 @@ V_INLINE vf rel_term_values(const row *a, const posenc_rel_term *r, const keys *
 /* -inf for keys masked by bytes, positions or bounds. */
 V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
     vf masked = v_set1(-INFINITY);
+    if (k->mask == CELL_SEEN && !k->scattered) /* all keys are visible */
+        return l;
     if (k->mask == CELL_MASKED)
         return masked;
     if (k->mask == CELL_BY_BYTES) {

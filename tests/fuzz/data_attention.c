@@ -378,7 +378,7 @@ static int64_t draw_dim(int64_t most) {
 }
 
 static posenc_dtype draw_key_type(int64_t *dim) {
-    posenc_dtype type = (posenc_dtype)draw(5);
+    posenc_dtype type = (posenc_dtype)draw(POSENC_F8_E4M3 + 1);
     *dim = truth_is_blocks(type) ? (*dim + POSENC_QUANT_BLOCK - 1) / POSENC_QUANT_BLOCK * POSENC_QUANT_BLOCK : *dim;
     return type;
 }
