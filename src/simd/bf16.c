@@ -101,11 +101,18 @@ V_INLINE void pack_typed(const posenc_pack_pairs_args *a, const posenc_dtype typ
     }
 }
 
+/* One function for each type, as pack.c has. */
+#define PACK(type, name, ...)                                                                                          \
+    static __attribute__((noinline)) void pack_##name(const posenc_pack_pairs_args *args) {                            \
+        const posenc_pack_pairs_args a = *args; /* a copy: no store changes it */                                      \
+        pack_typed(&a, type);                                                                                          \
+    }
+POSENC_EACH_TYPE(PACK)
+
 void VARIANT(pack_pairs)(const posenc_pack_pairs_args *args) {
-    const posenc_pack_pairs_args a = *args; /* a copy: no store changes it */
-    switch (a.rows_type) {
-#define CASE(type, ...)                                                                                                \
-    case type: pack_typed(&a, type); break;
+    switch (args->rows_type) {
+#define CASE(type, name, ...)                                                                                          \
+    case type: pack_##name(args); break;
         POSENC_EACH_TYPE(CASE)
 #undef CASE
     }
@@ -140,11 +147,18 @@ V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type
     *a->is_finite = vi_max_lanes(largest) < ROUNDS_TO_INFINITY;
 }
 
+/* One function for each type, as pack.c has. */
+#define PAIR(type, name, ...)                                                                                          \
+    static __attribute__((noinline)) void pair_##name(const posenc_pair_rows_args *args) {                             \
+        const posenc_pair_rows_args a = *args; /* a copy: no store changes it */                                       \
+        pair_typed(&a, type);                                                                                          \
+    }
+POSENC_EACH_TYPE(PAIR)
+
 void VARIANT(pair_rows)(const posenc_pair_rows_args *args) {
-    const posenc_pair_rows_args a = *args; /* a copy: no store changes it */
-    switch (a.rows_type) {
-#define CASE(type, ...)                                                                                                \
-    case type: pair_typed(&a, type); break;
+    switch (args->rows_type) {
+#define CASE(type, name, ...)                                                                                          \
+    case type: pair_##name(args); break;
         POSENC_EACH_TYPE(CASE)
 #undef CASE
     }

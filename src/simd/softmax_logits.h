@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention logits of one vector of keys; src/scalar/softmax.c is the specification. plain_logits: unmasked keys with
- * at most one bias or term. any_logits: everything that a row can have. Needs: vec.h. Used by: softmax_passes. */
+ * at most one bias, term or cap. any_logits: everything that a row can have. Needs: vec.h. Used by: softmax_passes. */
 #ifndef POSENC_SIMD_SOFTMAX_LOGITS_H
 #define POSENC_SIMD_SOFTMAX_LOGITS_H
 
@@ -21,17 +21,18 @@ typedef enum logit_kind {
     WITH_CONSTANT,
     WITH_BIAS,
     WITH_QUERY_TERM,
+    WITH_CAP,
     WITH_ANYTHING
 } logit_kind;
 
 V_INLINE logit_kind kind_of(const row *a) {
-    int is_plain = a->k_pos == NULL && a->cap == 0.0f && a->by_key.product == NULL;
+    int is_plain = a->k_pos == NULL && a->by_key.product == NULL;
     int has_alibi = a->slope != 0.0f, has_rel_bias = a->rel_bias.at != NULL, has_bias = a->bias != NULL;
-    int has_query_term = a->by_query.product != NULL;
-    if (!is_plain || has_alibi + has_rel_bias + has_bias + has_query_term > 1)
+    int has_query_term = a->by_query.product != NULL, has_cap = a->cap != 0.0f;
+    if (!is_plain || has_alibi + has_rel_bias + has_bias + has_query_term + has_cap > 1)
         return WITH_ANYTHING;
-    if (has_query_term)
-        return WITH_QUERY_TERM;
+    if (has_query_term || has_cap)
+        return has_cap ? WITH_CAP : WITH_QUERY_TERM;
     return has_alibi ? WITH_ALIBI : has_rel_bias ? WITH_REL_BIAS : has_bias ? WITH_BIAS : SCALED;
 }
 
@@ -67,6 +68,7 @@ V_INLINE vf products_along(const float *product, const int32_t *index, int32_t l
 typedef struct plain_terms {
     vf scale, bias_slope, constant; /* constant: one bias for all keys of a run */
     vf slope, step;                 /* ALiBi's slope; difference of distances between two steps */
+    vf cap, inv_cap;
     const float *x, *rel_bias;
     ptrdiff_t key_0; /* index of key 0 in rel_bias */
     const float *product;
@@ -85,6 +87,8 @@ V_INLINE plain_terms plain_terms_of(const row *a, float constant, int32_t direct
         .bias_slope = v_set1(a->bias_slope),
         .slope = v_set1(a->slope),
         .step = v_set1((float)(-direction * LANES)),
+        .cap = v_set1(a->cap),
+        .inv_cap = v_set1(a->inv_cap),
         .x = a->x,
         .rel_bias = a->rel_bias.at,
         .key_0 = -(ptrdiff_t)a->position - a->rel_bias.first,
@@ -114,6 +118,7 @@ V_INLINE vf plain_logits(const plain_terms *t, vf distances, size_t j, size_t n,
     case WITH_QUERY_TERM:
         s = v_add(s, products_along(t->product, t->index + (t->index_0 + (ptrdiff_t)j), t->last_row, n));
         return v_mul(s, t->scale);
+    case WITH_CAP: return v_mul(tanh_any(v_mul(v_mul(s, t->scale), t->inv_cap)), t->cap);
     case WITH_BIAS: return v_fma(s, t->scale, v_mul(t->bias_slope, load_float(t->bias, j, n, t->bias_type)));
     default: return v_mul(s, t->scale);
     }
@@ -164,8 +169,6 @@ V_INLINE vf rel_term_values(const row *a, const posenc_rel_term *r, const keys *
 /* -inf for keys masked by bytes, positions or bounds. */
 V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
     vf masked = v_set1(-INFINITY);
-    if (k->mask == CELL_SEEN && !k->scattered) /* all keys are visible */
-        return l;
     if (k->mask == CELL_MASKED)
         return masked;
     if (k->mask == CELL_BY_BYTES) {

@@ -142,6 +142,7 @@ V_INLINE float logits_of_kind(const row *a, const int has_scores) {
     case WITH_REL_BIAS: return make_logits(a, WITH_REL_BIAS, has_scores);
     case WITH_BIAS: return make_logits(a, WITH_BIAS, has_scores);
     case WITH_QUERY_TERM: return make_logits(a, WITH_QUERY_TERM, has_scores);
+    case WITH_CAP: return make_logits(a, WITH_CAP, has_scores);
     default: return make_logits(a, WITH_ANYTHING, has_scores);
     }
 }
