@@ -32,7 +32,7 @@ static void decode_address(const greg_t *of, const uint8_t *code, int mod, emula
     int has_base = mod != 0 || (base & 7) != 5;
     n = has_base ? n : 4;
     i->length = at + n;
-    i->index = index == 4 ? 0 : (long)of[registers[index]] << scale;
+    i->index = index == 4 ? 0 : (long)of[registers[index]] * (1L << scale);
     int64_t from = has_base ? of[registers[base]] : at == 5 ? of[REG_RIP] + (int64_t)i->length : 0;
     i->address = (const char *)(uintptr_t)(from + displacement(code + at, n));
 }

@@ -72,7 +72,7 @@ static int execute_vnni(const emulated_vex *i, char *area) {
     vector sum = load_register(area, i->reg), a = load_register(area, i->third), b = {{0}};
     size_t n = i->is_256 ? 8 : 4;
     if (i->in_memory)
-        memcpy(&b, i->address + i->index, n * sizeof b.words[0]);
+        memcpy(&b, (const char *)((uintptr_t)i->address + (uintptr_t)i->index), n * sizeof b.words[0]);
     else
         b = load_register(area, i->rm);
     for (size_t k = 0; k < 8; k++)
