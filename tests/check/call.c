@@ -267,7 +267,7 @@ void call_fill(kernel_call *call, test_fill fill) {
 
 /* Place 0 is flush against the page behind, 1 against the page before, 2 .. 31 take every element's misalignment from
  * either side; each operand goes through them in an order of its own. */
-enum { N_PLACES = 32, N_PLACES_FEW = 4 };
+enum { N_PLACES = 32 };
 
 static test_placement placement_of(const operand *o, int k, int place) {
     size_t steps = (size_t)(place / 2 * (2 * k + 1)) % (N_PLACES / 2);
@@ -370,8 +370,9 @@ static void check_variant(kernel_call *call, const posenc_kernels *variant, int 
 }
 
 static void compare_call(kernel_call *call, const posenc_kernels *variant, call_places places) {
+    static const int counts[] = {[EVERY_PLACE] = N_PLACES, [FEW_PLACES] = 4, [ONE_PLACE] = 1};
     call_scalar(call);
-    for (int place = 0; place < (places == EVERY_PLACE ? N_PLACES : N_PLACES_FEW); place++)
+    for (int place = 0; place < counts[places]; place++)
         check_variant(call, variant, place, NO_LANE);
 }
 

@@ -138,8 +138,8 @@ void call_fill(kernel_call *call, test_fill fill);
 /* Sets an element of what the kernel reads, to the nearest value that its type has. */
 void operand_set(operand *o, size_t at, double value);
 
-/* Places in which the buffers are tried: all, or a few for large calls. */
-typedef enum call_places { EVERY_PLACE, FEW_PLACES } call_places;
+/* Places in which the buffers are tried: all, a few for large calls, or one. */
+typedef enum call_places { EVERY_PLACE, FEW_PLACES, ONE_PLACE } call_places;
 
 /* Treatment of the calls of a sweep. */
 typedef struct check_mode {

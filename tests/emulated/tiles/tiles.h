@@ -33,7 +33,7 @@ static inline void emulated_instruction(void) {
 
 /* A tile that is configured within its limits. */
 static inline void emulated_tile(int tile) {
-    emulated_expect(emulated_amx.is_configured && emulated_amx.rows[tile] > 0 &&
+    emulated_expect(tile < EMULATED_TILES && emulated_amx.is_configured && emulated_amx.rows[tile] > 0 &&
                     emulated_amx.rows[tile] <= EMULATED_ROWS && emulated_amx.row_bytes[tile] <= 4 * EMULATED_WORDS);
 }
 
