@@ -222,9 +222,13 @@ static void *attend_until_over(void *unused) {
     return unused;
 }
 
+/* POSENC_TEST_SIGNALS=no: in an emulator that does not save vectors for a handler, as Linux does. */
 static void test_interrupted_attention(void **state) {
     (void)state;
     enum { N_SIGNALS = 50, N_FORKS = 5 };
+    const char *signals = getenv("POSENC_TEST_SIGNALS");
+    if (signals != NULL && strcmp(signals, "no") == 0)
+        skip();
     struct sigaction action = {.sa_handler = attend_in_handler}, before;
     pthread_t thread;
     handlers_scratch = malloc(posenc_attention_workspace_bytes(DIM, DIM));

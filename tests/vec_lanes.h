@@ -60,12 +60,12 @@ static inline ints random_ints(void) {
     return a;
 }
 
-static inline void expect_float(const char *operation, int lane, float got, float expected) {
+static inline void expect_float_lane(const char *operation, int lane, float got, float expected) {
     if (!test_same_float(got, expected))
         test_fail("%s, lane %d: %a instead of %a", operation, lane, (double)got, (double)expected);
 }
 
-static inline void expect_double(const char *operation, int lane, double got, double expected) {
+static inline void expect_double_lane(const char *operation, int lane, double got, double expected) {
     if (!test_same_double(got, expected))
         test_fail("%s, lane %d: %a instead of %a", operation, lane, got, expected);
 }
@@ -80,14 +80,14 @@ static inline void expect_int(const char *operation, int lane, int32_t got, int3
     do {                                                                                                               \
         floats got_ = floats_of(result);                                                                               \
         for (int k = 0; k < VF; k++)                                                                                   \
-            expect_float(#result, k, got_.at[k], expression);                                                          \
+            expect_float_lane(#result, k, got_.at[k], expression);                                                     \
         test_count(VF);                                                                                                \
     } while (0)
 #define EXPECT_DOUBLES(result, expression)                                                                             \
     do {                                                                                                               \
         doubles got_ = doubles_of(result);                                                                             \
         for (int k = 0; k < VD; k++)                                                                                   \
-            expect_double(#result, k, got_.at[k], expression);                                                         \
+            expect_double_lane(#result, k, got_.at[k], expression);                                                    \
         test_count(VD);                                                                                                \
     } while (0)
 #define EXPECT_INTS(result, expression)                                                                                \
