@@ -5,6 +5,7 @@
  *   POSENC_TEST_SEED=n           draws the numbers that a run printed at its start
  *   POSENC_TEST_SCALE=n          runs one case in n (for emulators); printed too
  *   POSENC_TEST_REQUIRE=a,b      tiers that must run here: a missing one fails instead of being skipped
+ *   POSENC_TEST_SIGNALS=no       leaves out calls in handlers, for an emulator that does not save vectors there as Linux does
  */
 #ifndef POSENC_TESTS_HARNESS_H
 #define POSENC_TESTS_HARNESS_H
@@ -13,6 +14,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -32,5 +35,11 @@ int test_run_tier(const char *group, posenc_isa_tier tier, const struct CMUnitTe
 
 /* Reports that so many values were compared and none was off, as truth_report() does; scripts/prove collects it. */
 void test_report_exact(const char *what, size_t n);
+
+/* 0: calls in handlers, and calls that a handler interrupts, are left out. */
+static inline int test_signals_save_vectors(void) {
+    const char *signals = getenv("POSENC_TEST_SIGNALS");
+    return signals == NULL || strcmp(signals, "no") != 0;
+}
 
 #endif

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "encoding/encoding.h"
+#include "harness.h"
 
 enum { N_THREADS = 4, N_CALLS = 100, DIM = 64, TOKENS = 5, KEYS = 40, RESULTS = 4 * KEYS * TOKENS + 2 * DIM * TOKENS };
 
@@ -222,12 +223,10 @@ static void *attend_until_over(void *unused) {
     return unused;
 }
 
-/* POSENC_TEST_SIGNALS=no: in an emulator that does not save vectors for a handler, as Linux does. */
 static void test_interrupted_attention(void **state) {
     (void)state;
     enum { N_SIGNALS = 50, N_FORKS = 5 };
-    const char *signals = getenv("POSENC_TEST_SIGNALS");
-    if (signals != NULL && strcmp(signals, "no") == 0)
+    if (!test_signals_save_vectors())
         skip();
     struct sigaction action = {.sa_handler = attend_in_handler}, before;
     pthread_t thread;
