@@ -5,7 +5,7 @@
  *   POSENC_TEST_SEED=n           draws the numbers that a run printed at its start
  *   POSENC_TEST_SCALE=n          runs one case in n (for emulators); printed too
  *   POSENC_TEST_REQUIRE=a,b      tiers that must run here: a missing one fails instead of being skipped
- *   POSENC_TEST_SIGNALS=no       leaves out calls in handlers, for an emulator that does not save vectors there as Linux does
+ *   POSENC_TEST_SIGNALS=no       leaves out calls in handlers, for an emulator that does not save vectors there
  */
 #ifndef POSENC_TESTS_HARNESS_H
 #define POSENC_TESTS_HARNESS_H
