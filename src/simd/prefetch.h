@@ -33,7 +33,7 @@ V_INLINE fetching fetching_of(const posenc_rows_ahead ahead[2], size_t work) {
     fetching f = {.ahead = ahead, .end = ahead[0].n > ahead[1].n ? ahead[0].n : ahead[1].n, .bytes = 1};
     for (size_t i = 0; i < 2; i++)
         f.bytes = ahead[i].n > 0 && ahead[i].bytes > f.bytes ? ahead[i].bytes : f.bytes;
-    f.work = f.end > 0 ? work / (f.end * ((f.bytes + PIECE - 1) / PIECE)) : SIZE_MAX;
+    f.work = f.end > 0 ? work / (f.end * ((f.bytes + PIECE - 1) / PIECE)) : 0;
     return f;
 }
 
