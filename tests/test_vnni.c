@@ -23,7 +23,7 @@ static int can_run(void) {
     return test_tier_ready(POSENC_ISA_AVX2);
 }
 
-/* ---- The instructions: in every form that a compiler may choose, with results by hand ---- */
+/* ---- The instructions: in every form that a compiler may choose. Expected sums come from a formula apart ---- */
 
 typedef enum instruction { BUSD, BUSDS, WSSD, WSSDS, INSTRUCTIONS } instruction;
 
