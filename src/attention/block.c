@@ -78,6 +78,16 @@ static uint32_t find_cells(posenc_attention_block *b, int64_t pair, posenc_block
     return posenc_block_cells_panels(b->cells[pair]);
 }
 
+void posenc_attention_fetch_bytes(const posenc_attention_block *b, int64_t pair, uint32_t cells) {
+    enum { AHEAD = 4, LINE_CELLS = 64 / POSENC_BLOCK_CELL };
+    for (int64_t p = pair == 0 ? 0 : pair + AHEAD; p <= pair + AHEAD && p < posenc_attention_pairs(b->unit); p++) {
+        const uint8_t *bytes = b->unit->rows[p].bytes;
+        for (size_t cell = 0; bytes != NULL && cell * POSENC_BLOCK_CELL < b->n; cell += LINE_CELLS)
+            if (cells >> cell & ((1 << LINE_CELLS) - 1))
+                __builtin_prefetch(bytes + b->first + cell * POSENC_BLOCK_CELL);
+    }
+}
+
 int posenc_attention_find_visible(posenc_attention_block *b) {
     posenc_block_cells last = {0, 0};
     b->visible_first = b->n;
@@ -87,6 +97,7 @@ int posenc_attention_find_visible(posenc_attention_block *b) {
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
         b->visible[pair] = visible_of(&b->unit->rows[pair], b->first, b->n);
         uint32_t listed = find_cells(b, pair, &last);
+        posenc_attention_fetch_bytes(b, pair, last.partial);
         posenc_visible visible = b->visible[pair];
         if (visible.begin == visible.end)
             continue;

@@ -28,6 +28,10 @@ void posenc_attention_find_mask_rows(posenc_attention_block *b);
 /* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. */
 int posenc_attention_find_visible(posenc_attention_block *b);
 
+/* Prefetches the bool_mask's bytes of the cells for the pairs that follow `pair`, just before they are read: rows of a
+ * large mask lie in pages of their own and, mostly, in the same sets of a cache. */
+void posenc_attention_fetch_bytes(const posenc_attention_block *b, int64_t pair, uint32_t cells);
+
 /* Sets the addresses of the block's keys and values, of the unit's first head. */
 void posenc_attention_find_rows(posenc_attention_block *b);
 

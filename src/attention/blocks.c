@@ -57,13 +57,11 @@ static uint32_t visible_cells(posenc_visible visible) {
 static posenc_visible clip(posenc_visible visible, size_t begin, size_t end) {
     visible.begin = posenc_max_size(visible.begin, begin);
     visible.end = posenc_min_size(visible.end, end);
-    if (visible.hole_begin == visible.hole_end)
-        return visible;
-    if (visible.begin >= visible.hole_begin) /* nothing before the hole */
+    if (visible.hole_begin != visible.hole_end && visible.begin >= visible.hole_begin) /* nothing before the hole */
         visible = (posenc_visible){.begin = posenc_max_size(visible.begin, visible.hole_end), .end = visible.end};
-    else if (visible.end <= visible.hole_end)
+    else if (visible.hole_begin != visible.hole_end && visible.end <= visible.hole_end)
         visible = (posenc_visible){.begin = visible.begin, .end = posenc_min_size(visible.end, visible.hole_begin)};
-    return visible;
+    return visible.begin < visible.end ? visible : (posenc_visible){.begin = 0, .end = 0};
 }
 
 /* Clips visible keys to the cells, with a hole for the first gap between them. */
@@ -83,33 +81,58 @@ static posenc_visible clip_to_cells(posenc_block_cells cells, posenc_visible vis
     return visible;
 }
 
-/* Keys begin .. end - 1 of a cell that the bytes leave. */
-static size_t count_kept(const uint8_t *bytes, int keep, size_t begin, size_t end) {
-    size_t n = 0;
-    if (end - begin == CELL) /* as one vector */
-        for (size_t j = 0; j < CELL; j++)
-            n += bytes[begin + j] != 0;
+/* Bits of the 8 bytes that are not 0. */
+static uint32_t set_bits(const uint8_t *bytes) {
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f), gather = UINT64_C(0x0102040810204080);
+    uint64_t x;
+    memcpy(&x, bytes, sizeof x);
+    x = (((x & low) + low) | x) >> 7 & UINT64_C(0x0101010101010101);
+    return (uint32_t)(x * gather >> 56); /* byte k to bit k, in little-endian order */
+}
+
+/* Bits of the visible keys of a cell, and of the keys that its bytes leave. */
+typedef struct kept_keys {
+    uint32_t visible, kept;
+} kept_keys;
+
+static kept_keys kept_of(const posenc_cell_bytes *mask, posenc_visible visible, size_t cell) {
+    size_t first = cell * CELL, begin = posenc_max_size(first, visible.begin) - first,
+           end = posenc_min_size(first + CELL, visible.end) - first;
+    const uint8_t *bytes = mask->bytes + first;
+    kept_keys k = {((UINT32_C(1) << end) - 1) & ~((UINT32_C(1) << begin) - 1), 0};
+    if (end - begin == CELL)
+        k.kept = set_bits(bytes) | set_bits(bytes + 8) << 8;
     else
         for (size_t j = begin; j < end; j++)
-            n += bytes[j] != 0;
-    return keep ? n : end - begin - n;
+            k.kept |= (uint32_t)(bytes[j] != 0) << j;
+    k.kept = mask->keep ? k.kept : k.visible & ~k.kept;
+    return k;
 }
 
 /* Makes partial cells of `which` full, or leaves them out, where their bytes say the same of all visible keys. */
 static void settle(posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible visible, uint32_t which) {
     for (uint32_t left = which & cells->partial; left != 0; left &= left - 1) {
-        size_t cell = (size_t)__builtin_ctz(left);
         uint32_t bit = left & ~(left - 1);
-        size_t begin = posenc_max_size(cell * CELL, visible.begin),
-               end = posenc_min_size((cell + 1) * CELL, visible.end);
-        size_t n = count_kept(mask->bytes, mask->keep, begin, end);
-        cells->full |= n == end - begin ? bit : 0;
-        cells->partial &= n == 0 || n == end - begin ? ~bit : UINT32_MAX;
+        kept_keys k = kept_of(mask, visible, (size_t)__builtin_ctz(left));
+        cells->full |= k.kept == k.visible ? bit : 0;
+        cells->partial &= k.kept == 0 || k.kept == k.visible ? ~bit : UINT32_MAX;
     }
 }
 
-static int is_masked(const posenc_block_cells *cells, const posenc_cell_bytes *mask, size_t j) {
-    return (cells->partial >> (j / CELL) & 1) && (mask->bytes[j] != 0) != (mask->keep != 0);
+/* Keys of a cell that are visible and left by its bytes, in a partial cell; 0 in a full one. */
+static uint32_t kept_in_partial(const posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible visible,
+                                size_t cell) {
+    return cells->partial >> cell & 1 ? kept_of(mask, visible, cell).kept : 0;
+}
+
+/* Moves the ends of the visible keys to the first and the last key that bytes leave in their cells. */
+static posenc_visible trim(const posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible visible) {
+    size_t first = visible.begin / CELL, last = (visible.end - 1) / CELL;
+    uint32_t in_first = kept_in_partial(cells, mask, visible, first),
+             in_last = kept_in_partial(cells, mask, visible, last);
+    size_t begin = in_first != 0 ? first * CELL + (size_t)__builtin_ctz(in_first) : visible.begin;
+    size_t end = in_last != 0 ? last * CELL + 32 - (size_t)__builtin_clz(in_last) : visible.end;
+    return clip(visible, begin, end);
 }
 
 posenc_visible posenc_block_cells_see(posenc_block_cells *cells, const posenc_cell_bytes *mask,
@@ -119,16 +142,13 @@ posenc_visible posenc_block_cells_see(posenc_block_cells *cells, const posenc_ce
     if (mask->bytes != NULL)
         settle(cells, mask, visible, visible_cells(visible));
     visible = clip_to_cells(*cells, visible);
-    size_t begin = visible.begin, end = visible.end;
-    if (mask->bytes == NULL || begin == end)
+    if (mask->bytes == NULL || visible.begin == visible.end)
         return visible;
-    while (begin < end && is_masked(cells, mask, begin)) /* stops in the cell: not all of it is masked */
-        begin++;
-    while (begin < end && is_masked(cells, mask, end - 1))
-        end--;
-    visible = begin < end ? clip(visible, begin, end) : (posenc_visible){.begin = 0, .end = 0};
-    if (visible.begin < visible.end)
-        settle(cells, mask, visible, cells_with(begin, begin + 1) | cells_with(end - 1, end));
+    visible = trim(cells, mask, visible);
+    if (visible.begin == visible.end)
+        return visible;
+    settle(cells, mask, visible,
+           cells_with(visible.begin, visible.begin + 1) | cells_with(visible.end - 1, visible.end));
     return visible;
 }
 

@@ -67,6 +67,8 @@ static __attribute__((noinline)) void soften(posenc_attention_block *b, int64_t 
     const posenc_attention_unit *u = b->unit;
     float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
+    if (u->call->args->params->block_mask == NULL)
+        posenc_attention_fetch_bytes(b, pair, UINT32_MAX);
     if (b->visible[pair].begin == b->visible[pair].end)
         return;
     uint8_t bytes[2][POSENC_TREE_BYTES];

@@ -33,8 +33,7 @@ static int64_t heads_apart(const posenc_attention_call *call) {
     enum { ROW_BYTES = 512, FAR = 1 << 20 };
     const posenc_view *k = &call->args->k, *v = &call->args->v;
     return call->steps.multiply == posenc_attention_multiply_floats && call->per_kv_head <= POSENC_FEW &&
-                   posenc_row_bytes(k) >= ROW_BYTES && posenc_row_bytes(v) >= ROW_BYTES &&
-                   posenc_view_count(k) >= FAR
+                   posenc_row_bytes(k) >= ROW_BYTES && posenc_row_bytes(v) >= ROW_BYTES && posenc_view_count(k) >= FAR
                ? POSENC_HEADS_APART
                : 1;
 }

@@ -166,15 +166,19 @@ V_INLINE vf rel_term_values(const row *a, const posenc_rel_term *r, const keys *
     return v_gather_n(r->product + (ptrdiff_t)k->j * r->key_stride, vi_add(index, of_key), k->n);
 }
 
+/* Logits of n keys, -inf where their bytes mask them. */
+V_INLINE vf mask_bytes(const uint8_t *bytes, size_t n, int keep, vf l) {
+    vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(bytes, n));
+    return keep ? v_select(is_set, l, v_set1(-INFINITY)) : v_select(is_set, v_set1(-INFINITY), l);
+}
+
 /* -inf for keys masked by bytes, positions or bounds. */
 V_INLINE vf mask_keys(const row *a, const keys *k, vf l) {
     vf masked = v_set1(-INFINITY);
     if (k->mask == CELL_MASKED)
         return masked;
-    if (k->mask == CELL_BY_BYTES) {
-        vm is_set = vi_lt(vi_set1(0), vi_load_u8_n(a->bytes + (k->j - a->bytes_begin), k->n));
-        l = a->keep ? v_select(is_set, l, masked) : v_select(is_set, masked, l);
-    }
+    if (k->mask == CELL_BY_BYTES)
+        l = mask_bytes(a->bytes + (k->j - a->bytes_begin), k->n, a->keep, l);
     if (a->k_pos != NULL)
         l = mask_far_keys(k->offsets, a->lowest, a->highest, l, masked);
     return k->scattered ? mask_outside_bounds(&a->visible, k->j, l, masked) : l;
