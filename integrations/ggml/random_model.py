@@ -9,13 +9,25 @@ WIDTH, INNER, LAYERS, VOCABULARY, CONTEXT = 1024, 2048, 2, 512, 32768
 HEADS, KV_HEADS, HEAD_DIM = 32, 8, 128
 ALIGNMENT = 32
 # GGUF's numbers of types: of values, and of tensors.
-UINT32, FLOAT32, STRING = 4, 6, 8
+UINT32, INT32, FLOAT32, STRING, ARRAY = 4, 5, 6, 8, 9
 F32, F16 = 0, 1
+# Kinds of tokens: of words, unknown, of control, of bytes.
+NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
+
+# As SentencePiece has it: three tokens of its own, the bytes, and words.
+TOKENS = {'<unk>': UNKNOWN, '<s>': CONTROL, '</s>': CONTROL} | {f'<0x{byte:02X}>': BYTE for byte in range(256)}
+TOKENS |= {f'\u2581w{number}': NORMAL for number in range(VOCABULARY - len(TOKENS))}
 
 FIELDS = {
     'general.architecture': 'llama',
     'general.name': 'random',
-    'tokenizer.ggml.model': 'no_vocab',
+    'tokenizer.ggml.model': 'llama',
+    'tokenizer.ggml.tokens': (STRING, list(TOKENS)),
+    'tokenizer.ggml.scores': (FLOAT32, [0.0] * VOCABULARY),
+    'tokenizer.ggml.token_type': (INT32, list(TOKENS.values())),
+    'tokenizer.ggml.bos_token_id': 1,
+    'tokenizer.ggml.eos_token_id': 2,
+    'tokenizer.ggml.unknown_token_id': 0,
     'llama.attention.layer_norm_rms_epsilon': 1e-5,
     'llama.rope.freq_base': 500000.0,
     'llama.vocab_size': VOCABULARY,
@@ -43,14 +55,19 @@ def tensors():
 
 
 def string(text):
-    return struct.pack('<Q', len(text)) + text.encode()
+    return struct.pack('<Q', len(text.encode())) + text.encode()
+
+
+def value_of(kind, value):
+    return string(value) if kind == STRING else struct.pack({UINT32: '<I', INT32: '<i', FLOAT32: '<f'}[kind], value)
 
 
 def field(key, value):
-    if isinstance(value, str):
-        return string(key) + struct.pack('<I', STRING) + string(value)
-    return string(key) + struct.pack('<II' if isinstance(value, int) else '<If',
-                                     UINT32 if isinstance(value, int) else FLOAT32, value)
+    if isinstance(value, tuple):
+        kind, items = value
+        return string(key) + struct.pack('<IIQ', ARRAY, kind, len(items)) + b''.join(value_of(kind, item) for item in items)
+    kind = {str: STRING, int: UINT32, float: FLOAT32}[type(value)]
+    return string(key) + struct.pack('<I', kind) + value_of(kind, value)
 
 
 def data(extents, numbers):
