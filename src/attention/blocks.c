@@ -86,8 +86,11 @@ static uint32_t set_bits(const uint8_t *bytes) {
     const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f), gather = UINT64_C(0x0102040810204080);
     uint64_t x;
     memcpy(&x, bytes, sizeof x);
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
     x = (((x & low) + low) | x) >> 7 & UINT64_C(0x0101010101010101);
-    return (uint32_t)(x * gather >> 56); /* byte k to bit k, in little-endian order */
+    return (uint32_t)(x * gather >> 56); /* byte k to bit k */
 }
 
 /* Bits of the visible keys of a cell, and of the keys that its bytes leave. */
