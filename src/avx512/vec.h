@@ -92,8 +92,12 @@ V_INLINE vf v_load_f8_e4m3(const uint8_t *p) {
     return v_from_f8_e4m3_(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
 V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
-    *first = v_load_f8_e4m3(p);
-    *second = v_load_f8_e4m3(p + 16);
+    __m256i bytes = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    __m512i words = _mm512_slli_epi16(_mm512_cvtepi8_epi16(bytes), 7);
+    __m512i next = _mm512_add_epi16(words, _mm512_set1_epi16(0x80)), bit = _mm512_set1_epi16(0x4000);
+    __m512i halves = _mm512_ternarylogic_epi32(words, next, bit, 0x78); /* words ^ (next & bit) */
+    *first = _mm512_mul_ps(_mm512_cvtph_ps(_mm512_castsi512_si256(halves)), _mm512_set1_ps(0x1p8f));
+    *second = _mm512_mul_ps(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)), _mm512_set1_ps(0x1p8f));
 }
 /* 8 numbers of 8 bits of 8 rows: columns 2 c and 2 c + 1 in out[c] */
 V_INLINE void v_transpose_eight_(const void *const *rows, size_t first, __m128i out[4]) {
