@@ -73,6 +73,8 @@ def arguments():
                       help='write the page of its CPU in docs/results out of a report.json, and README\'s table out of the '
                       'page that it shows; from a full run of a clean commit')
     parser.add_argument('--peers', action='store_true', help='only the lines that other libraries are measured with')
+    parser.add_argument('--short', action='store_true',
+                        help='with --peers: of attention the lines of --quick, in all rounds; some half hour')
     parser.add_argument('--filter', metavar='REGEX', type=pattern,
                         help='with --against: the benchmarks that it finds, instead of those that run in caches, on SIMD tiers')
     parser.add_argument('--all', action='store_true', help='with --against: every benchmark of the SIMD tiers')
@@ -85,6 +87,8 @@ def arguments():
     parser.add_argument('--arguments-only', action='store_true', help=argparse.SUPPRESS)  # before a build, which takes long
     options = parser.parse_args()
     check_against(parser, options)
+    if options.short and not options.peers:
+        parser.error('--short is for --peers')
     return options
 
 
@@ -142,12 +146,12 @@ def without_repeats(results):
     return list(first.values())
 
 
-def race_peers(effort, mine, others, quick):
+def race_peers(effort, mine, others, is_short):
     """Everybody's times, of lines that goals, bars and the table of attention need."""
     import attentions
     import race
     import works
-    lines = attentions.quick_lines() if quick else attentions.LINES
+    lines = attentions.quick_lines() if is_short else attentions.LINES
     times = race.run_rounds(peer_jobs(works, mine, others), effort['rounds'], effort['ms'])
     return times + race.run_rounds(attention_jobs(lines, mine, others), effort['attention_rounds'], effort['ms'])
 
@@ -183,11 +187,11 @@ def run(options):
     effort = QUICK if options.quick else FULL
     report = {'version': results.VERSION, 'machine': machine.describe(options.build, ROOT, options.core),
               'rounds': effort['rounds'], 'attention_rounds': effort['attention_rounds'], 'started': datetime.datetime.now().isoformat(timespec='seconds'),
-              'threads': thread_counts(), 'versions': race.versions(options.frameworks, options.ggml)}
+              'threads': thread_counts(), 'is_short': options.short, 'versions': race.versions(options.frameworks, options.ggml)}
     mine, others, report['absent'] = race.find_peers(options.build, options.ggml, options.frameworks, options.core)
     for name, why in report['absent'].items():
         print(f'skipped: {name}: {why}', file=sys.stderr)
-    times = race_peers(effort, mine, others, options.quick)
+    times = race_peers(effort, mine, others, options.quick or options.short)
     report['layouts'] = run_layouts(options, effort, race.our_tiers(options.build))
     if not options.peers:
         times += race_ourselves(options, effort, mine, report['threads'])

@@ -106,6 +106,9 @@ def page(report):
             '`scripts/bench --documents` out of the report of one run.', *head_words(report)]
     if versions := versions_text(report):
         text.append(f'{versions}.')
+    if report.get('is_short'):
+        text.append('A run of `--peers --short`: attention in layout t and hot memory alone, in calls shorter than a second, and no '
+                    'single kernels.')
     for title, words, table in parts:
         if table or title == losses[0]:
             text += [f'## {title}', *words, *([table] if table else [])]
