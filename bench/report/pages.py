@@ -27,7 +27,7 @@ def met_text(met):
 GOAL_WORDS = (
     'Medians of ratios of two times of one round, in which all competitors take turns; in brackets the lower and upper quartile of '
     'the rounds. "as fast as": how many times as long the other takes. "limit", "other call": how many times as long as that the '
-    'call takes. For AVX2, libraries that can be restricted to it are.')
+    'call takes. On a CPU with AVX-512, libraries are restricted to AVX2 beside posenc for AVX2.')
 CALL_GOAL_WORDS = (
     'Cost of one call beside another: the same without what is added, or the calls that it replaces. Ratios of posenc-bench, '
     'each the median over time slices: the median of the rounds, in brackets their lower and upper quartile. Ratios against ggml and '
@@ -80,8 +80,8 @@ def versions_text(report):
 
 RATIO_WORDS = (
     'How many times as long as posenc each library takes, on one core and one thread: the median of the rounds, in which '
-    'all take turns, and in brackets their lower and upper quartile; bold where it takes less. For AVX2, libraries that '
-    'can be restricted to it are; ONNX Runtime cannot. ')
+    'all take turns, and in brackets their lower and upper quartile; bold where it takes less. On a CPU with AVX-512, '
+    'libraries are restricted to AVX2 beside posenc for AVX2; ONNX Runtime and XNNPACK cannot be, and are left out there. ')
 ROTATIONS_WORDS = RATIO_WORDS + (
     'ggml and posenc rotate in place, the others into another tensor that is there before. ggml computes its cos/sin table '
     'in every call. PyTorch is the fastest of the ways to write it: results into tensors that are there (out=), of whole '

@@ -52,9 +52,9 @@ class Results:
         return quartiles([a / b for a, b in zip(self.times[above], self.times[below])])
 
     def limited_to(self, tier, peer):
-        """The peer, kept from using more than the tier where that can be done."""
-        limited = f'{peer} ({TIER_NAMES[tier]})'
-        return limited if any(name == limited for _, name in self.times) else peer
+        """The peer, kept from using more than the tier, which the best tier of a CPU does not ask for. One that cannot be
+        kept from it has no times: nobody compares a program for AVX2 with one for AVX-512."""
+        return peer if tier == self.tiers()[0] else f'{peer} ({TIER_NAMES[tier]})'
 
     def best_library(self, work, tier):
         names = [self.limited_to(tier, name) for name in LIBRARIES]
