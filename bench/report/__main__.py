@@ -71,7 +71,7 @@ def arguments():
     what.add_argument('--render', metavar='JSON', type=report_file, help='pages of a report.json that is there')
     what.add_argument('--documents', metavar='JSON', type=report_file,
                       help='write the page of its CPU in docs/results out of a report.json, and README\'s table out of the '
-                      'page that it shows; from a full run of a clean commit')
+                      'page that it shows; from a run of a clean commit, not --quick')
     parser.add_argument('--peers', action='store_true', help='only the lines that other libraries are measured with')
     parser.add_argument('--short', action='store_true',
                         help='with --peers: of attention the lines of --quick, in all rounds; some half hour')
