@@ -107,8 +107,8 @@ def page(report):
     if versions := versions_text(report):
         text.append(f'{versions}.')
     if report.get('is_short'):
-        text.append('A run of `--peers --short`: attention in layout t and hot memory alone, in calls shorter than a second, and no '
-                    'single kernels.')
+        text.append('A run of `--peers --short`: beside other libraries attention in layout t and hot memory alone, in calls shorter '
+                    'than a second; no single kernels.')
     for title, words, table in parts:
         if table or title == losses[0]:
             text += [f'## {title}', *words, *([table] if table else [])]
