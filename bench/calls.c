@@ -164,7 +164,7 @@ enum { SHAW_HEADS = 8, SHAW_TOKENS = 512, SHAW_DIM = 64, SHAW_REACH = 16 };
 static void open_values(bench_job *base) {
     call_job *job = (call_job *)base;
     posenc_rel_index *index = &job->index;
-    posenc_rel_index_rule rule = posenc_rel_index_shaw(SHAW_REACH);
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, SHAW_REACH, 0);
     bench_check(
         posenc_rel_bias_range(posenc_mask_none(), 0, SHAW_TOKENS, SHAW_TOKENS, &index->first, &index->n_offsets));
     index->data = bench_alloc(base, (size_t)index->n_offsets * sizeof *index->data);

@@ -46,7 +46,7 @@ static void open_shaw(bench_job *base) {
     bench_check(posenc_rel_bias_range(job->without.mask, job->without.positions.query_start, s->n_q, s->n_k,
                                       &index->first, &index->n_offsets));
     index->data = bench_alloc(base, (size_t)index->n_offsets * sizeof *index->data);
-    posenc_rel_index_rule rule = posenc_rel_index_shaw(REL_REACH);
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, REL_REACH, 0);
     bench_check(posenc_rel_index_fill(&rule, index));
     job->with = job->without;
     job->with.bias.by_query = (posenc_relative){&job->products, &job->index};

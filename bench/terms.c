@@ -106,12 +106,12 @@ void terms_by_query(bench_terms *t) {
 }
 
 void terms_transformer_xl(bench_terms *t) {
-    fill_index(t, posenc_rel_index_transformer_xl(t->n_k));
+    fill_index(t, posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, t->n_k, 0));
     t->params.bias.by_query = products(t, &t->by_query, t->n_q);
 }
 
 void terms_by_key(bench_terms *t) {
-    fill_index(t, posenc_rel_index_deberta_log(DEBERTA_BUCKETS, DEBERTA_POSITIONS));
+    fill_index(t, posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, DEBERTA_BUCKETS, DEBERTA_POSITIONS));
     t->params.bias.by_key = products(t, &t->by_key, t->n_k);
 }
 

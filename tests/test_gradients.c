@@ -29,7 +29,7 @@ static posenc_score_params random_params(const int64_t ne[4]) {
     switch (truth_below(6)) {
     case 0: break;
     case 1: params.mask = posenc_mask_window(1 + truth_below(ne[0] + 5)); break;
-    case 2: params.mask = posenc_mask_symmetric(truth_below(ne[0] + 5)); break;
+    case 2: params.mask.before = params.mask.after = truth_below(ne[0] + 5); break;
     case 3: params.mask = posenc_mask_chunked(1 + truth_below(ne[0] + 5)); break;
     case 4:
         params.mask = posenc_mask_window(1 + truth_below(ne[0] + 5));

@@ -20,9 +20,7 @@ static void test_masks(void **state) {
     EXPECT(posenc_mask_causal(), -1, 0, 0, 0);
     EXPECT(posenc_mask_window(3), 2, 0, 0, 0);
     EXPECT(posenc_mask_window(0), INT64_MAX, 0, 0, 0);
-    EXPECT(posenc_mask_symmetric(2), 2, 2, 0, 0);
-    EXPECT(posenc_mask_symmetric(0), 0, 0, 0, 0);
-    EXPECT(posenc_mask_symmetric(-1), INT64_MAX, INT64_MAX, 0, 0);
+    EXPECT(posenc_mask_sides(0, 0), 0, 0, 0, 0);
     EXPECT(posenc_mask_sides(2, 2), 2, 2, 0, 0);
     EXPECT(posenc_mask_sides(-1, 5), -1, 5, 0, 0);
     EXPECT(posenc_mask_chunked(8), -1, 0, 8, 0);

@@ -610,13 +610,15 @@ static void test_t5_boundaries(void **state) {
 
 static void test_clipped(void **state) {
     (void)state;
-    static const int64_t sizes[] = {0, 1, 2, 16, 64, (int64_t)1 << 29};
+    static const int64_t sizes[] = {0, 1, 2, 16, 64, ((int64_t)1 << 29) - 1};
     for (int s = 0; s < 6; s++)
         for (int round = 0; round < 20; round++) {
             int32_t rows[100];
             int64_t k = sizes[s];
-            posenc_rel_index index = {rows, some_first(100), 100, 2 * k + 1};
-            truth_ok(posenc_rel_index_clipped(k, &index));
+            posenc_rel_index index = {rows, some_first(100), 100, 0};
+            posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, k, 0);
+            truth_ok(posenc_rel_index_fill(&rule, &index));
+            assert_int_equal(index.n_rows, 2 * k + 1);
             for (int64_t t = 0; t < 100; t++) {
                 int64_t o = index.first + t;
                 assert_int_equal(rows[t], (o < -k ? -k : o > k ? k : o) + k);

@@ -93,17 +93,20 @@ static void test_rules(void **state) {
     n_close = 0;
     for (int round = 0; round < 300; round++) {
         int64_t a = 1 + truth_below(round % 2 ? 20 : 1400), b = 1 + truth_below(1000);
-        check_rule(posenc_rel_index_shaw(a - 1), shaw, a - 1, b, "shaw");
-        check_rule(posenc_rel_index_reversed(posenc_rel_index_shaw(a)), shaw_reversed, a, b, "shaw reversed");
-        check_rule(posenc_rel_index_relative_key(a), relative_key, a, b, "relative_key");
-        check_rule(posenc_rel_index_transformer_xl(a), transformer_xl, a, b, "transformer_xl");
-        check_rule(posenc_rel_index_xlnet(a, b), xlnet, a, b, "xlnet");
-        check_rule(posenc_rel_index_deberta(a), deberta, a, b, "deberta");
+        check_rule(posenc_rel_index_rule_of(POSENC_REL_SHAW, a - 1, 0), shaw, a - 1, b, "shaw");
+        posenc_rel_index_rule turned = posenc_rel_index_rule_of(POSENC_REL_SHAW, a, 0);
+        turned.sign = -1;
+        check_rule(turned, shaw_reversed, a, b, "shaw reversed");
+        check_rule(posenc_rel_index_rule_of(POSENC_REL_RELATIVE_KEY, a, 0), relative_key, a, b, "relative_key");
+        check_rule(posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, a, 0), transformer_xl, a, b, "transformer_xl");
+        check_rule(posenc_rel_index_rule_of(POSENC_REL_XLNET, a, b), xlnet, a, b, "xlnet");
+        check_rule(posenc_rel_index_rule_of(POSENC_REL_DEBERTA, a, 0), deberta, a, b, "deberta");
         int64_t buckets = 2 * (2 + truth_below(round % 2 ? 10 : 600)), most = buckets / 2 + 2 + truth_below(1500);
-        check_rule(posenc_rel_index_deberta_log(buckets, most), deberta_log, buckets, most, "deberta_log");
+        check_rule(posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, buckets, most), deberta_log, buckets, most,
+                   "deberta_log");
     }
-    check_rule(posenc_rel_index_deberta_log(256, 512), deberta_log, 256, 512, "deberta_log");
-    check_rule(posenc_rel_index_deberta_log(6, 13), deberta_log, 6, 13,
+    check_rule(posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 256, 512), deberta_log, 256, 512, "deberta_log");
+    check_rule(posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 6, 13), deberta_log, 6, 13,
                "deberta_log"); /* 6 / 3 is the root of 12 / 3 */
     print_message("%lld offsets on the boundary of a bucket\n", (long long)n_close);
 }
@@ -113,7 +116,7 @@ static void test_strict_buckets(void **state) {
     (void)state;
     enum { FIRST = -2000, N = 4001, ROWS = 2 * 256 };
     static int32_t data[N];
-    posenc_rel_index_rule rule = posenc_rel_index_deberta_log(256, 512);
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 256, 512);
     posenc_rel_index index = {data, FIRST, N, ROWS};
     rule.is_strict = 1;
     truth_ok(posenc_rel_index_fill(&rule, &index));
@@ -190,12 +193,14 @@ typedef struct scene {
 
 static posenc_rel_index_rule rule_of(scheme kind, int64_t n_k) {
     switch (kind) {
-    case SHAW: return posenc_rel_index_shaw(truth_below(12));
-    case KEY_QUERY: return posenc_rel_index_relative_key(2 * n_k + 20);
-    case TRANSFORMER_XL: return posenc_rel_index_transformer_xl(truth_below(2) ? n_k : 1 + truth_below(n_k));
+    case SHAW: return posenc_rel_index_rule_of(POSENC_REL_SHAW, truth_below(12), 0);
+    case KEY_QUERY: return posenc_rel_index_rule_of(POSENC_REL_RELATIVE_KEY, 2 * n_k + 20, 0);
+    case TRANSFORMER_XL:
+        return posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, truth_below(2) ? n_k : 1 + truth_below(n_k), 0);
     default:
-        return truth_below(2) ? posenc_rel_index_deberta(1 + truth_below(20))
-                              : posenc_rel_index_deberta_log(2 * (2 + truth_below(8)), 20 + truth_below(80));
+        return truth_below(2)
+                   ? posenc_rel_index_rule_of(POSENC_REL_DEBERTA, 1 + truth_below(20), 0)
+                   : posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 2 * (2 + truth_below(8)), 20 + truth_below(80));
     }
 }
 
@@ -215,7 +220,10 @@ static void open_scene(scene *s, scheme kind) {
     s->kind = kind;
     truth_shape_set_rule(t, rule_of(kind, t->n_k));
     s->reversed = *t;
-    truth_shape_set_rule(&s->reversed, kind == DEBERTA_PAPER ? posenc_rel_index_reversed(t->rule) : t->rule);
+    posenc_rel_index_rule rule = t->rule;
+    if (kind == DEBERTA_PAPER)
+        rule.sign = -rule.sign;
+    truth_shape_set_rule(&s->reversed, rule);
     s->reversed.index.data = s->reversed.index_data;
     int64_t shared = truth_below(2) ? 1 : t->n_heads;
     s->q = truth_numbers(random_type(), 1.0, t->dim, t->n_heads, t->n_q, t->n_batch);
@@ -322,8 +330,9 @@ static void test_values(void **state) {
         truth_reseed(NULL);
         for (int round = 0; round < 50; round++) {
             truth_shape_random(&t, round % 10 ? 200 : 2000);
-            truth_shape_set_rule(&t, truth_below(2) ? posenc_rel_index_shaw(truth_below(truth_below(2) ? 9 : 150))
-                                                    : posenc_rel_index_deberta_log(16, 40));
+            truth_shape_set_rule(
+                &t, truth_below(2) ? posenc_rel_index_rule_of(POSENC_REL_SHAW, truth_below(truth_below(2) ? 9 : 150), 0)
+                                   : posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 16, 40));
             truth_tensor p = truth_numbers(POSENC_F32, 1.0, t.n_k, t.n_q, t.n_heads, t.n_batch);
             TRUTH_EACH(&p.view, j, i, h, b)
             if (!truth_is_visible(&t, i, j))
@@ -366,7 +375,7 @@ static void test_long_run(void **state) {
         p[j] = (float)(truth_uniform(0.0, 2.0) / N);
         want += (double)p[j] * (double)table[j < N - K ? 0 : j - (N - 1 - K)];
     }
-    posenc_rel_index_rule rule = posenc_rel_index_shaw(K);
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, K, 0);
     posenc_rel_index index = {index_data, 1 - N, N, 0};
     truth_ok(posenc_rel_index_fill(&rule, &index));
     posenc_view rows = posenc_view_dense(p, POSENC_F32, N, 1, 1, 1);

@@ -77,7 +77,7 @@ static void test_shaw(void **state) {
         for (int round = 0; round < 60; round++) {
             truth_shape_random(&t, round % 10 ? 40 : 300);
             t.dim = 1 + truth_below(round % 10 ? 10 : 70);
-            truth_shape_set_rule(&t, posenc_rel_index_shaw(truth_below(9)));
+            truth_shape_set_rule(&t, posenc_rel_index_rule_of(POSENC_REL_SHAW, truth_below(9), 0));
             float scale = (float)truth_uniform(0.1, 1.0);
             int64_t heads = truth_below(2) ? 1 : t.n_heads, batches = truth_below(2) ? 1 : t.n_batch;
             posenc_dtype type = (posenc_dtype)truth_below(3);
@@ -170,7 +170,7 @@ static void test_transformer_xl(void **state) {
             truth_shape_random(&t, 40);
             t.dim = 1 + truth_below(20);
             t.mask = posenc_mask_causal();
-            truth_shape_set_rule(&t, posenc_rel_index_transformer_xl(t.n_k));
+            truth_shape_set_rule(&t, posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, t.n_k, 0));
             x.ds = gradient(&t);
             x.q = truth_numbers(POSENC_F32, 2.0, t.dim, t.n_heads, t.n_q, t.n_batch);
             x.k = truth_numbers(POSENC_BF16, 2.0, t.dim, t.n_heads, t.n_k, t.n_batch);
@@ -240,8 +240,9 @@ static void test_adjoint(void **state) {
         for (int round = 0; round < 100; round++) {
             truth_shape_random(&t, 60);
             t.n_q = 1 + truth_below(60);
-            truth_shape_set_rule(&t, truth_below(2) ? posenc_rel_index_deberta(1 + truth_below(6))
-                                                    : posenc_rel_index_deberta_log(2 * (2 + truth_below(4)), 20));
+            truth_shape_set_rule(
+                &t, truth_below(2) ? posenc_rel_index_rule_of(POSENC_REL_DEBERTA, 1 + truth_below(6), 0)
+                                   : posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 2 * (2 + truth_below(4)), 20));
             truth_tensor ds = gradient(&t);
             check_adjoint(&t, &ds, 0);
             check_adjoint(&t, &ds, 1);

@@ -123,7 +123,7 @@ static int check_c22(const example *e) {
     if (window != NULL)
         params.mask = posenc_mask_window((int64_t)number(window));
     if (symmetric != NULL)
-        params.mask = posenc_mask_symmetric((int64_t)number(symmetric));
+        params.mask = posenc_mask_sides((int64_t)number(symmetric), (int64_t)number(symmetric));
     if (chunk != NULL)
         params.mask = posenc_mask_chunked((int64_t)number(chunk));
     posenc_bool_mask padding = {bytes, {1, 0, 0, 0}, POSENC_KEEP};

@@ -106,7 +106,8 @@ static int check_c10(const example *e) {
     posenc_rel_bias rel_bias = symmetric_rel_bias(data, -10, n_heads);
     posenc_rel_index index = {rows, rel_bias.first, rel_bias.n_offsets, n_rows};
     posenc_bias_table by_head = {table, n_rows, n_heads, 1, n_rows};
-    truth_ok(posenc_rel_index_clipped(k, &index));
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, k, 0);
+    truth_ok(posenc_rel_index_fill(&rule, &index));
     truth_ok(posenc_rel_bias_gather(&index, &by_head, 1.0f, &rel_bias));
     return match_rel_bias(e, &rel_bias, 0);
 }

@@ -72,7 +72,7 @@ static int check_c07(const example *e) {
     products(&q, NULL, &k, &x);
     products(&q, NULL, &table, &terms);
     int64_t n = q.view.ne[1];
-    make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n, n, &index);
+    make_index(posenc_rel_index_rule_of(POSENC_REL_SHAW, (int64_t)value(e, "k_max"), 0), 0, n, n, &index);
     posenc_score_params params = posenc_score_params_of((float)value(e, "scale"), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
     params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
@@ -89,7 +89,7 @@ static int check_c08(const example *e) {
     dense(&z, v.view.ne[0], n_q);
     for (int64_t i = 0; i < z.view.ne[0] * n_q; i++)
         z.data[i] = 0.0f;
-    make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
+    make_index(posenc_rel_index_rule_of(POSENC_REL_SHAW, (int64_t)value(e, "k_max"), 0), 0, n_q, n_k, &index);
     posenc_view values = tokens(&v), rows = tokens(&table), sums = tokens(&z);
     truth_ok(posenc_relative_combine(&p.view, &values, 1.0f, &sums, posenc_range_all()));
     truth_ok(posenc_relative_values(&index.entries, posenc_mask_none(), 0, &p.view, &rows, &sums, posenc_range_all()));
@@ -103,8 +103,8 @@ static int check_c09(const example *e) {
     read_matrix(e, "table", &table);
     products(&q, NULL, &table, &terms);
     int64_t n = q.view.ne[1];
-    posenc_rel_index_rule rule =
-        posenc_rel_index_reversed(posenc_rel_index_shaw((int64_t)value(e, "max_relative_pos")));
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, (int64_t)value(e, "max_relative_pos"), 0);
+    rule.sign = -1;
     make_index(rule, 0, n, n, &index);
     posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
@@ -126,7 +126,7 @@ static int check_c11(const example *e) {
     products(&q, u, &k, &x);
     products(&q, v, &r, &terms);
     int64_t n_q = q.view.ne[1], n_k = k.view.ne[1];
-    make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
+    make_index(posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, n_k, 0), n_k - n_q, n_q, n_k, &index);
     posenc_score_params params = posenc_score_params_of((float)value(e, "scale"), posenc_mask_causal());
     params.positions.query_start = n_k - n_q;
     params.bias.by_query = (posenc_relative){&terms.view, &index.entries};
@@ -142,7 +142,7 @@ static int check_c12(const example *e) {
     dense(&y, n_k, n_q);
     dense(&direct, n_k, n_q);
     truth_ok(posenc_relative_shift(&x.view, &y.view));
-    make_index(posenc_rel_index_transformer_xl(n_k), n_k - n_q, n_q, n_k, &index);
+    make_index(posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, n_k, 0), n_k - n_q, n_q, n_k, &index);
     posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.bias.by_query = (posenc_relative){&x.view, &index.entries};
     params.positions.query_start = n_k - n_q;
@@ -181,12 +181,14 @@ static int check_c14(const example *e) {
     products(&q, NULL, &k_rel, &c2p);
     products(&k, NULL, &q_rel, &p2c);
     int64_t n = q.view.ne[1];
-    posenc_rel_index_rule rule = posenc_rel_index_deberta((int64_t)value(e, "k_max"));
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA, (int64_t)value(e, "k_max"), 0);
     const cJSON *log_rule = input(e, "bucket_size_and_max_position");
     if (cJSON_IsArray(log_rule))
-        rule = posenc_rel_index_deberta_log((int64_t)number(log_rule->child), (int64_t)number(log_rule->child->next));
+        rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, (int64_t)number(log_rule->child),
+                                        (int64_t)number(log_rule->child->next));
     make_index(rule, 0, n, n, &index);
-    make_index(posenc_rel_index_reversed(rule), 0, n, n, &papers);
+    rule.sign = -rule.sign;
+    make_index(rule, 0, n, n, &papers);
     posenc_score_params params = posenc_score_params_of(
         (float)(1.0 / sqrt((double)(cJSON_GetArraySize(input(e, "terms")) * q.view.ne[0]))), posenc_mask_none());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
@@ -204,10 +206,10 @@ static int check_c15(const example *e) {
     int32_t offsets[MAX_POSITIONS], row;
     float buckets[MAX_VALUES];
     int n = (int)integers(e, "r_i_minus_j", offsets);
-    posenc_rel_index_rule rule =
-        posenc_rel_index_deberta_log((int64_t)value(e, "bucket_size"), (int64_t)value(e, "max_position"));
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, (int64_t)value(e, "bucket_size"),
+                                                          (int64_t)value(e, "max_position"));
     if (cJSON_HasObjectItem(e->inputs, "unclipped"))
-        rule = posenc_rel_index_deberta_log_unclipped(rule.log_buckets, rule.max_position);
+        rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG_UNCLIPPED, rule.log_buckets, rule.max_position);
     for (int i = 0; i < n; i++) {
         posenc_rel_index index = {&row, -offsets[i], 1, 0};
         truth_ok(posenc_rel_index_fill(&rule, &index));
@@ -412,7 +414,7 @@ static int check_e05(const example *e) {
     dense(&da, dim, n_rows);
     for (int i = 0; i < MAX_VALUES; i++)
         dq.data[i] = da.data[i] = 0.0f;
-    make_index(posenc_rel_index_shaw((int64_t)value(e, "k_max")), 0, n_q, n_k, &index);
+    make_index(posenc_rel_index_rule_of(POSENC_REL_SHAW, (int64_t)value(e, "k_max"), 0), 0, n_q, n_k, &index);
     posenc_range all = posenc_range_all();
     truth_ok(posenc_relative_sums_by_query(&index.entries, posenc_mask_none(), 0, &ds.view, &w.view, all));
     posenc_view rows = tokens(&table), queries = tokens(&q), to_q = tokens(&dq), to_rows = tokens(&da);

@@ -312,7 +312,8 @@ void test_relative_views(void **state) {
 
 void test_relative_rules(void **state) {
     (void)state;
-    const posenc_rel_index_rule shaw = posenc_rel_index_shaw(2), log_rule = posenc_rel_index_deberta_log(8, 16);
+    const posenc_rel_index_rule shaw = posenc_rel_index_rule_of(POSENC_REL_SHAW, 2, 0),
+                                log_rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 8, 16);
     int32_t *data = (int32_t *)(void *)out;
     const posenc_rel_index good_index = {data, -4, 9, 0};
     static const struct {
@@ -341,19 +342,21 @@ void test_relative_rules(void **state) {
     static const int64_t bad_sizes[] = {-1, ((int64_t)1 << 30) + 1, INT64_MAX, INT64_MIN};
     for (int i = 0; i < 4; i++) {
         int64_t n = bad_sizes[i];
-        const posenc_rel_index_rule made[] = {posenc_rel_index_shaw(n),
-                                              posenc_rel_index_relative_key(n),
-                                              posenc_rel_index_transformer_xl(n),
-                                              posenc_rel_index_xlnet(n, 4),
-                                              posenc_rel_index_xlnet(4, n),
-                                              posenc_rel_index_deberta(n),
-                                              posenc_rel_index_deberta_log(n, 512)};
+        const posenc_rel_index_rule made[] = {posenc_rel_index_rule_of(POSENC_REL_SHAW, n, 0),
+                                              posenc_rel_index_rule_of(POSENC_REL_RELATIVE_KEY, n, 0),
+                                              posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, n, 0),
+                                              posenc_rel_index_rule_of(POSENC_REL_XLNET, n, 4),
+                                              posenc_rel_index_rule_of(POSENC_REL_XLNET, 4, n),
+                                              posenc_rel_index_rule_of(POSENC_REL_DEBERTA, n, 0),
+                                              posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, n, 512)};
         for (size_t k = 0; k < sizeof made / sizeof made[0]; k++)
             RETURNS(POSENC_ERR_SHAPE, posenc_rel_index_fill, &made[k], &index);
     }
+    const posenc_rel_scheme unknown = (posenc_rel_scheme)(POSENC_REL_DEBERTA_LOG_UNCLIPPED + 1);
+    ANSWERS(.sign == 0, posenc_rel_index_rule_of, POSENC_REL_UNSET, 8, 8);
+    ANSWERS(.sign == 0, posenc_rel_index_rule_of, unknown, 8, 8);
     posenc_rel_index_rule turned = shaw;
     turned.sign = INT_MIN;
-    turned = posenc_rel_index_reversed(turned);
     RETURNS(POSENC_ERR_ENUM, posenc_rel_index_fill, &turned, &index);
     index.data = NULL;
     RETURNS(POSENC_ERR_NULL, posenc_rel_index_fill, &shaw, &index);

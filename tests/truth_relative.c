@@ -8,9 +8,8 @@ void truth_shape_random(truth_shape *s, int64_t most_keys) {
     s->n_heads = 1 + truth_below(4);
     s->n_batch = 1 + truth_below(2);
     s->query_start = truth_below(4) ? s->n_k - s->n_q : truth_below(s->n_k + 10) - 5;
-    s->mask = truth_below(3)   ? posenc_mask_causal()
-              : truth_below(2) ? posenc_mask_none()
-                               : posenc_mask_symmetric(1 + truth_below(s->n_k));
+    int64_t side = truth_below(2) ? -1 : 1 + truth_below(s->n_k);
+    s->mask = truth_below(3) ? posenc_mask_causal() : posenc_mask_sides(side, side);
 }
 
 void truth_shape_set_rule(truth_shape *s, posenc_rel_index_rule rule) {

@@ -32,7 +32,7 @@ static posenc_mask random_mask(void) {
     switch (truth_below(6)) {
     case 0: return posenc_mask_none();
     case 1: return posenc_mask_causal();
-    case 2: return posenc_mask_symmetric(size);
+    case 2: return posenc_mask_sides(size, size);
     case 3:
         mask = posenc_mask_chunked(size);
         if (truth_below(2))

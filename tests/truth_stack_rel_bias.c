@@ -55,14 +55,8 @@ static posenc_status t5_index(void) {
     return posenc_rel_index_t5(&t5, &rel_index);
 }
 
-static posenc_status clipped_index(void) {
-    posenc_rel_index odd = rel_index;
-    odd.n_rows = ROWS - 1;
-    return posenc_rel_index_clipped(ROWS / 2 - 1, &odd);
-}
-
 static posenc_status deberta_index(void) {
-    posenc_rel_index_rule rule = posenc_rel_index_deberta_log(256, 512);
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 256, 512);
     posenc_rel_index wide = rel_index;
     return posenc_rel_index_fill(&rule, &wide);
 }
@@ -155,7 +149,6 @@ const stack_call rel_bias_calls[] = {
     {"posenc_rel_bias_range", "", range_of_rel_bias},
     {"posenc_rel_bias_mask", "", mask_rel_bias},
     {"posenc_t5_bucket", "", bucket},
-    {"posenc_rel_index_clipped", "", clipped_index},
     {"posenc_swin_index", "", window_index},
     {"posenc_rel_index_t5", "", t5_index},
     {"posenc_rel_bias_gather", "", gather_rel_bias}, /* of these buckets */

@@ -332,7 +332,7 @@ const size_t n_score_calls = sizeof score_calls / sizeof score_calls[0];
 
 /* Parameters with every term. */
 static void set_up_params(void) {
-    posenc_rel_index_rule rule = posenc_rel_index_shaw(TABLE_ROWS / 2);
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, TABLE_ROWS / 2, 0);
     rel_index.data = index_data;
     truth_ok(posenc_rel_bias_range(posenc_mask_none(), 0, N_KEYS, N_KEYS, &rel_index.first, &rel_index.n_offsets));
     assert_true(rel_index.n_offsets <= 2 * KEYS);

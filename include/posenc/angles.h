@@ -2,8 +2,7 @@
 /** @file
  * Frequency tables, cos/sin tables that are exact at any position, and arrays of positions.
  *
- * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p. theta_i
- * is in radians per position.
+ * A table row holds cos(p theta_i) and sin(p theta_i), i = 0..n-1, within 1 ulp at every int32 position p.
  *
  *     posenc_freq *freq;
  *     if (posenc_freq_create(500000.0, 128, &freq) == POSENC_OK) {
@@ -26,7 +25,6 @@ POSENC_BEGIN_C
 /** Most pairs of a table. */
 #define POSENC_MAX_PAIRS (1 << 20)
 
-/** Frequency table. */
 typedef struct posenc_freq posenc_freq;
 
 /** Builds theta_i = base^(-2i/dim), i = 0 .. dim/2-1 (RoFormer, arXiv:2104.09864; B.1). dim: even, 0 ..
@@ -36,10 +34,8 @@ POSENC_API posenc_status posenc_freq_create(double base, int64_t dim, posenc_fre
 /** Builds a table from theta[n], taken as exact. */
 POSENC_API posenc_status posenc_freq_create_values(const double *theta, int64_t n, posenc_freq **freq);
 
-/** Frees the table. */
 POSENC_API void posenc_freq_free(posenc_freq *freq);
 
-/** Number of pairs. */
 POSENC_API int64_t posenc_freq_count(const posenc_freq *freq);
 /** Frequency of pair i, rounded to double; 0 outside the table. */
 POSENC_API double posenc_freq_theta(const posenc_freq *freq, int64_t i);
@@ -55,7 +51,7 @@ POSENC_API posenc_status posenc_angle_rows(const posenc_freq *freq, const int32_
 /** Type of positions. Integers are within int32 unless a call says otherwise. Real numbers, where taken (RoPE: always),
  * are finite, up to 2^31 in size and not rounded. Refused: POSENC_ERR_DTYPE (type), POSENC_ERR_POSITION (value). */
 typedef enum posenc_coord_type {
-    POSENC_COORD_I32 = 0,
+    POSENC_COORD_I32,
     POSENC_COORD_I64,
     POSENC_COORD_F32,
     POSENC_COORD_F64

@@ -23,16 +23,16 @@ POSENC_BEGIN_C
  */
 POSENC_API int64_t posenc_attention_unit_count(const posenc_view *q, const posenc_view *k);
 
-/** Bytes of scratch for one thread (head_dim 128: 1 MB); 0 if a dimension is out of range. */
+/** Bytes of scratch for one thread (head_dim 128: 1 MB); 0: refused. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
 /** Arithmetic, with its error of max |v|. BF16X2, BF16X3: infinite numbers may make NaN. */
 typedef enum posenc_attention_math {
-    POSENC_MATH_F32 = 0, /**< 4e-6: float32 */
-    POSENC_MATH_INT16,   /**< 2e-5: integers for blocks from key 128 on; else as F32 */
-    POSENC_MATH_BF16,    /**< 5e-4: rounds all to bf16; for prompts, with AMX */
-    POSENC_MATH_BF16X2,  /**< 2e-5 for tensors of bf16: weights of 16 bits */
-    POSENC_MATH_BF16X3   /**< 4e-6 for any type; slow without AMX */
+    POSENC_MATH_F32,    /**< 4e-6: float32 */
+    POSENC_MATH_INT16,  /**< 2e-5: integers for blocks from key 128 on; else as F32 */
+    POSENC_MATH_BF16,   /**< 5e-4: rounds all to bf16; for prompts, with AMX */
+    POSENC_MATH_BF16X2, /**< 2e-5 for tensors of bf16: weights of 16 bits */
+    POSENC_MATH_BF16X3  /**< 4e-6 for any type; slow without AMX */
 } posenc_attention_math;
 
 /** Paged KV cache: key j of sequence b is row j % page_size of page table[b * stride + j / page_size]. */
@@ -60,7 +60,7 @@ typedef struct posenc_attention_lists {
     int64_t n_heads;
 } posenc_attention_lists;
 
-/** Arguments of attention. Members that are NULL are absent. */
+/** Members that are NULL are absent. */
 typedef struct posenc_attention_args {
     const posenc_score_params *params;
     posenc_view q, k, v, out; /**< see posenc_attention_run */
@@ -76,7 +76,6 @@ typedef struct posenc_attention_args {
     const posenc_attention_lists *lists;
 } posenc_attention_args;
 
-/** Arguments without options. */
 static inline posenc_attention_args posenc_attention_args_of(const posenc_score_params *params, const posenc_view *q,
                                                              const posenc_view *k, const posenc_view *v,
                                                              const posenc_view *out) {
@@ -107,7 +106,6 @@ static inline posenc_attention_args posenc_attention_args_of(const posenc_score_
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
                                               posenc_range units);
 
-/** Computes attention of four tensors. */
 static inline posenc_status posenc_attention(const posenc_score_params *params, const posenc_view *q,
                                              const posenc_view *k, const posenc_view *v, const posenc_view *out,
                                              void *scratch, size_t scratch_bytes, posenc_range units) {
@@ -124,7 +122,7 @@ static inline posenc_status posenc_attention(const posenc_score_params *params, 
 /** Keys of a partition. */
 #define POSENC_ATTENTION_SEGMENT 4096
 
-/** Number of partitions: work units times segments; 0 if extents do not fit. */
+/** Number of partitions: work units times segments; 0: refused. */
 POSENC_API int64_t posenc_attention_split_count(const posenc_attention_args *args);
 
 /** Bytes of `partitions`, the memory of all partitions; 0 if too many. */

@@ -42,7 +42,7 @@ POSENC_API posenc_status posenc_bias_table_backward(const posenc_rel_index *inde
 POSENC_API posenc_status posenc_alibi_backward(const posenc_rel_bias *gradient, float *slopes);
 
 /** Gradient beyond the clamp: as in KERPLE's code, or 0. */
-typedef enum posenc_clamped { POSENC_CLAMPED_PASSES = 0, POSENC_CLAMPED_STOPS } posenc_clamped;
+typedef enum posenc_clamped { POSENC_CLAMPED_PASSES, POSENC_CLAMPED_STOPS } posenc_clamped;
 
 /** Gradients of KERPLE's p[n_heads] and a[n_heads]. */
 POSENC_API posenc_status posenc_kerple_backward(const posenc_kerple *kerple, posenc_clamped clamped,

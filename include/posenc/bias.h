@@ -46,7 +46,7 @@ POSENC_API posenc_status posenc_rel_bias_range(posenc_mask mask, int64_t query_s
  * mask hides a part of the offsets beyond an end (POSENC_ERR_OFFSETS). */
 POSENC_API posenc_status posenc_rel_bias_mask(posenc_mask mask, const posenc_rel_bias *bias);
 
-/* ---- Learned tables: T5, clipped scalars ---- */
+/* ---- Learned tables: T5; clipped scalars (C.10): posenc_rel_index_fill ---- */
 
 /** Table of biases: data[r * row_stride + h * head_stride]. [row][head] (Hugging Face) has strides {n_heads, 1},
  * [head][row] (mesh-tensorflow) {1, n_rows}. */
@@ -77,9 +77,6 @@ typedef struct posenc_t5_params {
 /** Writes the bucket of every offset; index->n_rows is num_buckets. */
 POSENC_API posenc_status posenc_rel_index_t5(const posenc_t5_params *params, const posenc_rel_index *index);
 
-/** Writes row clip(o, -k, k) + k (C.7, C.10). index->n_rows is 2k + 1; k: 0..2^29. */
-POSENC_API posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index);
-
 /* ---- ALiBi, -slope_h |offset| (arXiv:2108.12409; C.2, C.3) ---- */
 
 /** Writes the published slopes, for any number of heads 1..2^20. max_bias: 0..100, published 8. */
@@ -104,14 +101,13 @@ POSENC_API posenc_status posenc_alibi_row(const float *slopes, posenc_alibi_row_
 
 /* ---- Functions of d = |offset|, within 1 ulp, denormal results 0 (C.16, C.18, C.30) ---- */
 
-/** KERPLE (arXiv:2205.09921). */
 typedef enum posenc_kerple_kind {
     POSENC_KERPLE_UNSET = 0,
     POSENC_KERPLE_LOG,  /**< -p_h ln(1 + a_h d) */
     POSENC_KERPLE_POWER /**< -a_h d^p_h, 0 for d = 0 */
 } posenc_kerple_kind;
 
-/** KERPLE, clamped as in training: p, a >= min; POWER: p <= 2. */
+/** KERPLE (arXiv:2205.09921), clamped as in training: p, a >= min; POWER: p <= 2. */
 typedef struct posenc_kerple {
     posenc_kerple_kind kind;
     const float *p, *a; /**< [n_heads], finite, at most 2^20 in size */

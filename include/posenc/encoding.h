@@ -21,14 +21,11 @@ POSENC_BEGIN_C
 /** Encoding: a row E of dim channels for each position. */
 typedef struct posenc_encoding posenc_encoding;
 
-/** Number of channels, and of coordinates of a token. */
 POSENC_API int64_t posenc_encoding_dim(const posenc_encoding *e);
 POSENC_API int posenc_encoding_axis_count(const posenc_encoding *e);
 
-/** Frees it. Encodings made from it by concat or sum stay valid. */
+/** Encodings made from it stay valid. */
 POSENC_API void posenc_encoding_free(posenc_encoding *e);
-
-/* ---- Writing and adding rows ---- */
 
 /** Computes y = x + gate * E.
  *
@@ -75,8 +72,8 @@ typedef struct posenc_part {
 #define POSENC_MAX_PARTS 8
 #define POSENC_MAX_COORDS 4
 
-/** Concatenates encodings (docs/recipes.md). Parts may be freed afterwards, tables of learned parts not. At most
- * POSENC_MAX_PARTS parts, POSENC_MAX_COORDS axes, 32 fields of columns. */
+/** Concatenates encodings (docs/recipes.md). At most POSENC_MAX_PARTS parts, POSENC_MAX_COORDS axes, 32 fields of
+ * columns. */
 POSENC_API posenc_status posenc_encoding_concat(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
 /** Sums encodings of one width in float32, in order; nested sums count by their terms. */
 POSENC_API posenc_status posenc_encoding_sum(const posenc_part *parts, int64_t n_parts, posenc_encoding **e);
@@ -101,7 +98,7 @@ typedef enum posenc_schedule {
 } posenc_schedule;
 
 /** Last odd column, interleaved: sin(p base^(-(dim-1)/dim)), or 0. */
-typedef enum posenc_odd { POSENC_ODD_SIN = 0, POSENC_ODD_ZERO } posenc_odd;
+typedef enum posenc_odd { POSENC_ODD_SIN, POSENC_ODD_ZERO } posenc_odd;
 
 typedef struct posenc_sinusoidal_params {
     posenc_sinusoidal_layout layout;
@@ -120,8 +117,7 @@ typedef struct posenc_sinusoidal_params {
 /** Builds a sinusoidal encoding of one axis, for integer or real positions. */
 POSENC_API posenc_status posenc_sinusoidal_create(const posenc_sinusoidal_params *params, posenc_encoding **e);
 
-/** Builds diffusers' get_timestep_embedding (A.3), for real timesteps. max_period below 1: frequencies ascend from
- * scale to scale / max_period (Stable Audio 3). */
+/** Builds diffusers' get_timestep_embedding (A.3), for real timesteps. max_period below 1: Stable Audio 3. */
 POSENC_API posenc_status posenc_timestep_create(int64_t dim, int flip_sin_to_cos, double downscale_freq_shift,
                                                 double scale, double max_period, posenc_encoding **e);
 
@@ -131,7 +127,7 @@ POSENC_API posenc_status posenc_sinusoidal_shift(const posenc_encoding *e, int32
 
 /** Sinusoids S of each axis side by side (A.21, A.22); planes by posenc_positions_grid. */
 typedef enum posenc_grid {
-    POSENC_GRID_W_FIRST = 0,  /**< [S(x) | S(y)], dim a multiple of 4: MAE */
+    POSENC_GRID_W_FIRST,      /**< [S(x) | S(y)], dim a multiple of 4: MAE */
     POSENC_GRID_H_FIRST,      /**< [S(y) | S(x)]: MoCo v3 */
     POSENC_GRID_TIMM,         /**< [sin y | sin x | cos y | cos x]: timm */
     POSENC_GRID_VOLUME,       /**< t, x, y, dim a multiple of 16: CogVideoX (A.22) */
@@ -148,7 +144,7 @@ POSENC_API posenc_status posenc_grid_create(posenc_grid grid, int64_t dim, int n
  * 2^29 in size. */
 
 /** Order of the halves: Tancik's; SAM's and diffusers'. */
-typedef enum posenc_fourier_order { POSENC_FOURIER_COS_SIN = 0, POSENC_FOURIER_SIN_COS } posenc_fourier_order;
+typedef enum posenc_fourier_order { POSENC_FOURIER_COS_SIN, POSENC_FOURIER_SIN_COS } posenc_fourier_order;
 
 typedef struct posenc_fourier_params {
     int64_t n_features; /**< 1..65536 */
@@ -173,7 +169,7 @@ POSENC_API posenc_status posenc_fourier_create(const posenc_fourier_params *para
 POSENC_API posenc_status posenc_integer_create(int64_t dim, int64_t length, double alpha, posenc_encoding **e);
 
 /** Bit i of p, or of p ^ (p >> 1), lowest first (A.15, A.16). */
-typedef enum posenc_bit_code { POSENC_BITS_BINARY = 0, POSENC_BITS_GRAY } posenc_bit_code;
+typedef enum posenc_bit_code { POSENC_BITS_BINARY, POSENC_BITS_GRAY } posenc_bit_code;
 
 /** Builds an encoding by bits, written as `zero` or `one`. Positions: int64 >= 0 (POSENC_ERR_POSITION). dim: 1..2^21;
  * higher bits are dropped. */

@@ -20,9 +20,9 @@ POSENC_BEGIN_C
 
 /** Policy for rows outside the table. */
 typedef enum posenc_out_of_range {
-    POSENC_OUT_OF_RANGE_ERROR = 0, /**< refuses the call (POSENC_ERR_POSITION) */
-    POSENC_OUT_OF_RANGE_CLAMP,     /**< takes the nearest row */
-    POSENC_OUT_OF_RANGE_ZERO       /**< adds nothing */
+    POSENC_OUT_OF_RANGE_ERROR, /**< refuses the call (POSENC_ERR_POSITION) */
+    POSENC_OUT_OF_RANGE_CLAMP, /**< takes the nearest row */
+    POSENC_OUT_OF_RANGE_ZERO   /**< adds nothing */
 } posenc_out_of_range;
 
 /** Look-up: E = scale * table[id + offset]. */
@@ -47,7 +47,7 @@ POSENC_API posenc_status posenc_learned_backward(const posenc_lookup *lookup, co
 
 /* ---- Resizing (A.12) ---- */
 
-typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR = 0, POSENC_RESIZE_CUBIC } posenc_resize_method;
+typedef enum posenc_resize_method { POSENC_RESIZE_LINEAR, POSENC_RESIZE_CUBIC } posenc_resize_method;
 
 /** Row-major grids of h x w tokens after n_prefix copied tokens, as PyTorch's interpolate; h = 1 in one dimension.
  * antialias (SigLIP 2, timm) takes no align_corners (POSENC_ERR_ENUM). */
@@ -118,7 +118,6 @@ POSENC_API void posenc_conv_free(posenc_conv *conv);
 POSENC_API posenc_status posenc_conv_apply(const posenc_conv *conv, posenc_conv_grid grid, const posenc_view *x,
                                            const posenc_view *y, posenc_range rows);
 
-/** Gradient of the input. */
 POSENC_API posenc_status posenc_conv_backward_input(const posenc_conv *conv, posenc_conv_grid grid,
                                                     const posenc_view *dy, const posenc_view *dx, posenc_range rows);
 

@@ -42,7 +42,6 @@ typedef struct posenc_mask {
 #define POSENC_MASK_CAUSAL                                                                                             \
     { -1, 0, 0, 0 }
 
-/** Every key. */
 static inline posenc_mask posenc_mask_none(void) {
     posenc_mask mask = POSENC_MASK_NONE;
     return mask;
@@ -60,20 +59,14 @@ static inline posenc_mask posenc_mask_window(int64_t width) {
     return mask;
 }
 
-/** `before` keys before the query's own, `after` behind it; -1: all. (gcc 12 miscompiles an initialiser {2, 2, 0,
- * 0}.) */
+/** `before` keys before the query's own, `after` behind it (ModernBERT: both window / 2); -1: all. (gcc 12 miscompiles
+ * an initialiser {2, 2, 0, 0}.) */
 static inline posenc_mask posenc_mask_sides(int64_t before, int64_t after) {
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 14 && defined(__AVX__)
     __asm__("" : "+r"(before));
 #endif
     posenc_mask mask = {before, after, 0, 0};
     return mask;
-}
-
-/** `side` keys on either side (ModernBERT: window / 2); 0..2^30. */
-static inline posenc_mask posenc_mask_symmetric(int64_t side) {
-    int64_t reach = side >= 0 ? side : INT64_MAX;
-    return posenc_mask_sides(reach, reach);
 }
 
 /** Causal within chunks, 1 or more positions each. */

@@ -23,86 +23,39 @@ typedef struct posenc_rel_index_rule {
     int is_unclipped;     /**< 1: offsets beyond max_position are not clipped */
 } posenc_rel_index_rule;
 
-/* ---- Rules, by scheme (docs/recipes.md has a table) ----
+/* ---- Rules by scheme (docs/recipes.md) ----
  *
  * Example: Shaw's keys, k = 16, causal; table of 33 rows, products f32 [33, n_q, n_heads, 1]
  *
  *     posenc_rel_index index = {memory, 0, 0, 0};
  *     posenc_rel_bias_range(posenc_mask_causal(), 0, n_q, n_k, &index.first, &index.n_offsets);
- *     posenc_rel_index_rule rule = posenc_rel_index_shaw(16);
+ *     posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, 16, 0);
  *     posenc_rel_index_fill(&rule, &index);
  *     posenc_status status = posenc_relative_products(table, &q, NULL, &products, posenc_range_all());
  *     params.bias.by_query.products = &products;
  *     params.bias.by_query.index = &index;
  */
 
-/** n, or -1 if out of range: its rule is refused where it is used. */
-static inline int64_t posenc_rel_index_size(int64_t n) {
-    return n < 0 || n > (int64_t)1 << 30 ? -1 : n;
-}
+/** Schemes, with the numbers n and m of their rules. */
+typedef enum posenc_rel_scheme {
+    POSENC_REL_UNSET = 0,
+    POSENC_REL_SHAW,                 /**< n = k: clip(offset, -k, k) + k, 2k + 1 rows (arXiv:1803.02155; C.7) */
+    POSENC_REL_RELATIVE_KEY,         /**< BERT, n = max_position_embeddings: 2n - 1 rows; greater offsets are refused */
+    POSENC_REL_TRANSFORMER_XL,       /**< n = n_k, or clamp_len + 1: n rows (arXiv:1901.02860; C.11, C.12) */
+    POSENC_REL_XLNET,                /**< n = n_q, m = n_k: n_q + n_k rows (arXiv:1906.08237) */
+    POSENC_REL_DEBERTA,              /**< n = k: 2k rows; 512 in v1 (arXiv:2006.03654; C.14) */
+    POSENC_REL_DEBERTA_LOG,          /**< v2, v3; n = buckets, 256, m = max_position, 512: 2 buckets rows (C.15) */
+    POSENC_REL_DEBERTA_LOG_UNCLIPPED /**< as Hugging Face runs it beyond max_position tokens */
+} posenc_rel_scheme;
 
-/** Shaw (arXiv:1803.02155; C.7): 2k + 1 rows. */
-static inline posenc_rel_index_rule posenc_rel_index_shaw(int64_t k) {
-    k = posenc_rel_index_size(k);
-    posenc_rel_index_rule rule = {2 * k + 1, k, 1, 0, 0, 0, 0};
-    return rule;
-}
-
-/** BERT's relative_key: n = max_position_embeddings, 2n - 1 rows; greater offsets are refused. */
-static inline posenc_rel_index_rule posenc_rel_index_relative_key(int64_t n) {
-    n = posenc_rel_index_size(n);
-    posenc_rel_index_rule rule = {2 * n - 1, n - 1, -1, 1, 0, 0, 0};
-    return rule;
-}
-
-/** Transformer-XL (arXiv:1901.02860; C.11, C.12): n = n_k, or clamp_len + 1. */
-static inline posenc_rel_index_rule posenc_rel_index_transformer_xl(int64_t n) {
-    n = posenc_rel_index_size(n);
-    posenc_rel_index_rule rule = {n, n - 1, 1, 0, 0, 0, 0};
-    return rule;
-}
-
-/** XLNet (arXiv:1906.08237): n_k + n_q rows. */
-static inline posenc_rel_index_rule posenc_rel_index_xlnet(int64_t n_q, int64_t n_k) {
-    n_q = posenc_rel_index_size(n_q);
-    n_k = posenc_rel_index_size(n_k);
-    posenc_rel_index_rule rule = {n_k + n_q, n_k, 1, 0, 0, 0, 0};
-    return rule;
-}
-
-/** DeBERTa (arXiv:2006.03654; C.14): 2k rows; 512 in v1. */
-static inline posenc_rel_index_rule posenc_rel_index_deberta(int64_t k) {
-    k = posenc_rel_index_size(k);
-    posenc_rel_index_rule rule = {2 * k, k, -1, 0, 0, 0, 0};
-    return rule;
-}
-
-/** DeBERTa v2 and v3 (C.15), 256 and 512: 2 buckets rows. */
-static inline posenc_rel_index_rule posenc_rel_index_deberta_log(int64_t buckets, int64_t max_position) {
-    buckets = posenc_rel_index_size(buckets);
-    posenc_rel_index_rule rule = {2 * buckets, buckets, -1, 0, buckets, max_position, 0};
-    return rule;
-}
-
-/** As Hugging Face runs it beyond max_position tokens. */
-static inline posenc_rel_index_rule posenc_rel_index_deberta_log_unclipped(int64_t buckets, int64_t max_position) {
-    posenc_rel_index_rule rule = posenc_rel_index_deberta_log(buckets, max_position);
-    rule.is_unclipped = 1;
-    return rule;
-}
-
-/** Negates the offset. */
-static inline posenc_rel_index_rule posenc_rel_index_reversed(posenc_rel_index_rule rule) {
-    rule.sign = rule.sign == 1 ? -1 : rule.sign == -1 ? 1 : 0;
-    return rule;
-}
+/** Rule of a scheme; one that posenc_rel_index_fill refuses if the scheme is unknown, or n or m is not in 0..2^30. */
+POSENC_API posenc_rel_index_rule posenc_rel_index_rule_of(posenc_rel_scheme scheme, int64_t n, int64_t m);
 
 /** Fills index->data for its offsets (posenc_rel_bias_range) and sets index->n_rows. */
 POSENC_API posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_rel_index *index);
 
 /* ---- Products with the table ---- */
 
-/** Table packed for multiplication. */
 typedef struct posenc_relative_table posenc_relative_table;
 
 /** Packs a copy of rows: any type [head_dim, n_heads or 1, n_rows, 1], head_dim 1..2^16, n_rows 1..2^30. */
@@ -120,8 +73,6 @@ POSENC_API posenc_status posenc_relative_products(const posenc_relative_table *t
 POSENC_API posenc_status posenc_relative_values(const posenc_rel_index *index, posenc_mask mask, int64_t query_start,
                                                 const posenc_view *p, const posenc_view *table, const posenc_view *z,
                                                 posenc_range rows);
-
-/* ---- Shifts of whole matrices ---- */
 
 /** Transformer-XL's relative shift (C.12). x, y: scores of one type, apart. */
 POSENC_API posenc_status posenc_relative_shift(const posenc_view *x, const posenc_view *y);
@@ -165,14 +116,14 @@ POSENC_API posenc_status posenc_fire_add(const posenc_fire *fire, int64_t query_
  * z are products with the table E, x the scores. A NaN gate ends the sum of gates. */
 
 typedef enum posenc_cope_form {
-    POSENC_COPE_LISTING = 0, /**< logit = scale x_j + b_j: the paper's listing */
-    POSENC_COPE_SCALED       /**< logit = scale (x_j + b_j): the published repository */
+    POSENC_COPE_LISTING, /**< logit = scale x_j + b_j: the paper's listing */
+    POSENC_COPE_SCALED   /**< logit = scale (x_j + b_j): the published repository */
 } posenc_cope_form;
 
 typedef struct posenc_cope_params {
     float scale; /**< finite; 1/sqrt(head_dim) */
     posenc_cope_form form;
-    int64_t query_start; /**< position of query 0, >= -2^30; query_start + n_q <= 2^30 */
+    int64_t query_start; /**< position of query 0 */
 } posenc_cope_params;
 
 #define POSENC_COPE_DEFAULTS                                                                                           \

@@ -34,16 +34,16 @@ typedef enum posenc_rope_layout {
 
 /** Direction: R rotates by the positions, m is the magnitude of the scaling. */
 typedef enum posenc_direction {
-    POSENC_FORWARD = 0, /**< m R */
-    POSENC_INVERSE,     /**< 1/m R^T: undoes FORWARD */
-    POSENC_BACKWARD,    /**< m R^T: gradient dx of dy (E.3) */
-    POSENC_SHIFT        /**< R: context shift of rotated rows (B.8); tokens at position 0 stay */
+    POSENC_FORWARD,  /**< m R */
+    POSENC_INVERSE,  /**< 1/m R^T: undoes FORWARD */
+    POSENC_BACKWARD, /**< m R^T: gradient dx of dy (E.3) */
+    POSENC_SHIFT     /**< R: context shift of rotated rows (B.8); tokens at position 0 stay */
 } posenc_direction;
 
 /** Number of axes, and rule for the axis of each rotary pair (B.20-B.33). Sections add up to n_rot/2
  * (POSENC_ERR_SECTIONS). */
 typedef enum posenc_axes_kind {
-    POSENC_AXES_SINGLE = 0,  /**< 0 or 1; no sections */
+    POSENC_AXES_SINGLE,      /**< 0 or 1; no sections */
     POSENC_AXES_MROPE,       /**< 2..4: sections in a row: Qwen2-VL, HunyuanVL */
     POSENC_AXES_IMROPE,      /**< 3: interleaved: Qwen3-VL */
     POSENC_AXES_IMROPE_GGML, /**< 4: ggml's form */
@@ -57,8 +57,7 @@ typedef enum posenc_axes_kind {
 
 #define POSENC_MAX_AXES 4
 
-/** Largest n_rot with several axes. */
-#define POSENC_MAX_AXES_ROT 256
+#define POSENC_MAX_AXES_ROT 256 /**< largest n_rot with several axes */
 
 typedef struct posenc_rope_axes {
     posenc_axes_kind kind;
@@ -68,7 +67,7 @@ typedef struct posenc_rope_axes {
 
 /** xPos (arXiv:2212.10554; B.19): a rope for queries and one for keys. Refused: several axes, INVERSE
  * (POSENC_ERR_ENUM). float32 overflows some 36,000 positions from the centre. */
-typedef enum posenc_xpos_role { POSENC_XPOS_OFF = 0, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
+typedef enum posenc_xpos_role { POSENC_XPOS_OFF, POSENC_XPOS_QUERY, POSENC_XPOS_KEY } posenc_xpos_role;
 
 typedef struct posenc_xpos {
     posenc_xpos_role role;
@@ -119,16 +118,15 @@ static inline posenc_rope_params posenc_rope_local_params(const posenc_rope_para
 
 typedef struct posenc_rope posenc_rope;
 
-/** Checks the parameters and builds the tables. */
 POSENC_API posenc_status posenc_rope_create(const posenc_rope_params *params, posenc_rope **rope);
 
 POSENC_API void posenc_rope_free(posenc_rope *rope);
 
-/** Number of rotary pairs; frequency (rounded to double) and axis of pair i; number of planes of positions. */
 POSENC_API int64_t posenc_rope_pair_count(const posenc_rope *rope);
+POSENC_API int posenc_rope_axis_count(const posenc_rope *rope);
+/** Frequency of pair i, rounded to double, and its axis. */
 POSENC_API double posenc_rope_theta(const posenc_rope *rope, int64_t i);
 POSENC_API int posenc_rope_axis(const posenc_rope *rope, int64_t i);
-POSENC_API int posenc_rope_axis_count(const posenc_rope *rope);
 
 /** Magnitude of the scaling, on cosine and sine; NaN if rope is NULL. */
 POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
@@ -213,7 +211,7 @@ typedef struct posenc_rope_tensor {
     int norms; /**< 1: RMS-norm without weight (V of Gemma 4) */
 } posenc_rope_tensor;
 
-/** Tensor of a fused call without norm, scatter or transform. */
+/** Without norm, scatter or transform. */
 static inline posenc_rope_tensor posenc_rope_tensor_of(posenc_view x, posenc_view y, int rotates, float scale) {
     posenc_rope_tensor tensor = {x, y, rotates, scale, NULL, 0.0f, NULL, NULL, 0, 0};
     return tensor;

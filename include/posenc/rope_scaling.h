@@ -21,7 +21,7 @@ POSENC_BEGIN_C
 /** theta_i of each type. t_i = base^(-2i/n) / freq_factors[i], n = n_rot. (Axes VISION: i counts in its section, n =
  * n_rot/2.) */
 typedef enum posenc_scaling_type {
-    POSENC_SCALING_NONE = 0,   /**< t_i */
+    POSENC_SCALING_NONE,       /**< t_i */
     POSENC_SCALING_LINEAR,     /**< t_i / factor (B.9) */
     POSENC_SCALING_NTK,        /**< t_i of base * factor^(n/(n-2)), or ntk_alpha for factor (B.10) */
     POSENC_SCALING_NTK_LENGTH, /**< t_i of base * alpha^(context/original_context - 1) (B.11) */
@@ -74,7 +74,6 @@ typedef struct posenc_rope_scaling {
     double temperature_beta; /**< for posenc_rope_query_temperature */
 } posenc_rope_scaling;
 
-/** Type NONE, published defaults. */
 #define POSENC_ROPE_SCALING_DEFAULTS                                                                                   \
     {                                                                                                                  \
         POSENC_SCALING_NONE, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0, 32.0, 1.0, 1.0, 1, 1.0, 4.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0,  \
@@ -84,10 +83,9 @@ typedef struct posenc_rope_scaling {
 /** Factor on the softmax scale of DeepSeek-V2/V3 (B.14). NaN if factor is out of range. */
 POSENC_API double posenc_rope_softmax_multiplier(const posenc_rope_scaling *scaling);
 
-/** Query temperature of Llama 4 (arXiv:2501.19399; B.25). NaN if an argument is out of range. */
+/** Query temperature (B.25) of Llama 4 (arXiv:2501.19399), and of Ministral 3: 1 if temperature_beta is 0. NaN if an
+ * argument is out of range. */
 POSENC_API double posenc_query_temperature(int32_t position, double attn_scale, double floor_scale);
-
-/** Query temperature of Ministral 3 (B.25), 1 if temperature_beta is 0. NaN if an argument is out of range. */
 POSENC_API double posenc_rope_query_temperature(const posenc_rope_scaling *scaling, int32_t position);
 
 POSENC_END_C

@@ -25,14 +25,14 @@ typedef struct posenc_relative {
 
 /** Output of a row whose logits are all -inf (with a finite sink: zeros). */
 typedef enum posenc_fully_masked_row {
-    POSENC_FULLY_MASKED_ZEROS = 0, /**< FlashAttention */
-    POSENC_FULLY_MASKED_UNIFORM,   /**< 1/n_k for every key */
-    POSENC_FULLY_MASKED_NAN        /**< PyTorch */
+    POSENC_FULLY_MASKED_ZEROS,   /**< FlashAttention */
+    POSENC_FULLY_MASKED_UNIFORM, /**< 1/n_k for every key */
+    POSENC_FULLY_MASKED_NAN      /**< PyTorch */
 } posenc_fully_masked_row;
 
 /** Output of keys masked by position (unless positions are given), lengths, documents or block_mask. */
 typedef enum posenc_masked_output {
-    POSENC_MASKED_WRITTEN = 0, /**< 0, or -inf for logits */
+    POSENC_MASKED_WRITTEN,  /**< 0, or -inf for logits */
     POSENC_MASKED_UNTOUCHED /**< groups of POSENC_MASKED_GROUP masked keys, and fully masked rows, are not written: for
                                     outputs that hold zeros */
 } posenc_masked_output;
@@ -94,7 +94,7 @@ typedef struct posenc_score_params {
     int64_t n_heads;    /**< length of sinks, alibi_slopes, tensor_slopes (POSENC_ERR_N_HEADS); else not read */
     int64_t n_batch;    /**< length of query_starts, k_begin, k_end, origins (POSENC_ERR_SHAPE); else not read */
     posenc_score_bias bias;
-    posenc_mask mask;                  /**< by position */
+    posenc_mask mask;
     const posenc_bool_mask *bool_mask; /**< in addition; NULL: none */
     const posenc_block_mask *block_mask;
     const posenc_tree *tree; /**< in addition; NULL: none. Not with bool_mask, documents, query_start */
@@ -111,7 +111,6 @@ typedef struct posenc_score_params {
         }                                                                                                              \
     }
 
-/** Defaults with scale and mask. */
 static inline posenc_score_params posenc_score_params_of(float scale, posenc_mask mask) {
     posenc_score_params params = POSENC_SCORE_DEFAULTS;
     params.scale = scale;
@@ -120,7 +119,7 @@ static inline posenc_score_params posenc_score_params_of(float scale, posenc_mas
 }
 
 /** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, any type, the same view or
- * apart; query_start + n_q and n_k <= 2^30. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked
+ * apart. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked
  * entries of its row NaN. Keys masked by position, lengths, documents or block_mask are not read. */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
@@ -138,8 +137,7 @@ POSENC_API posenc_status posenc_block_mask_build(const posenc_score_params *para
 
 /** Largest logit of a row, sink included, and the sum of exp(l - max); -inf and 0 for none. */
 typedef struct posenc_softmax_sum {
-    float max;
-    float sum;
+    float max, sum;
 } posenc_softmax_sum;
 
 /** Computes y_j = exp(l_j - max) and sums[row] (an entry for each row of the tensor), to divide later, or for a row in

@@ -13,7 +13,7 @@
  *     if (status == POSENC_OK)
  *         status = posenc_top_k(&index.scores, NULL, 2048, keys, scratch, sizeof scratch, posenc_range_all());
  *     posenc_attention_lists lists = {keys, 2048, 2048, 2048, 0, 0};
- *     args.lists = &lists; // of posenc_attention_run
+ *     args.lists = &lists;
  */
 #ifndef POSENC_SPARSE_H
 #define POSENC_SPARSE_H

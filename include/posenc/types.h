@@ -33,33 +33,33 @@ POSENC_BEGIN_C
 /** Result of a call. Any status but POSENC_OK means that nothing was written. */
 typedef enum posenc_status {
     POSENC_OK = 0,
-    POSENC_ERR_NULL,         /**< a required pointer is NULL */
-    POSENC_ERR_DTYPE,        /**< unknown data type, or not supported by this call */
-    POSENC_ERR_SHAPE,        /**< an extent is out of range or does not match */
-    POSENC_ERR_STRIDE,       /**< a stride or pointer is misaligned, too small or too large */
-    POSENC_ERR_OVERLAP,      /**< input and output overlap or interleave */
-    POSENC_ERR_ROWS,         /**< a range, scatter row, page or index entry is outside */
-    POSENC_ERR_ENUM,         /**< unknown enumerator or name */
-    POSENC_ERR_LAYOUT_UNSET, /**< the layout is not set */
-    POSENC_ERR_UNSET,        /**< a scale, schedule, form, kind or polarity is not set */
-    POSENC_ERR_HEAD_DIM,     /**< head_dim or dim is out of range or odd */
-    POSENC_ERR_N_ROT,        /**< n_rot is odd, out of range, or unfit for the scaling */
-    POSENC_ERR_SECTIONS,     /**< sections or n_axes do not fit the kind of axes */
-    POSENC_ERR_BASE,         /**< base or min_timescale is out of range */
-    POSENC_ERR_FREQUENCY,    /**< a frequency is not finite or too large */
-    POSENC_ERR_SCALING,      /**< a number of the scaling is missing or out of range */
-    POSENC_ERR_CONTEXT,      /**< a length in tokens is missing or out of range */
-    POSENC_ERR_FACTORS,      /**< frequency factors are missing or invalid */
-    POSENC_ERR_N_HEADS,      /**< a head count is out of range */
-    POSENC_ERR_SCALE,        /**< a scale, slope or weight is out of range */
-    POSENC_ERR_POSITION,     /**< a position, offset or id is out of range */
-    POSENC_ERR_MASK_UNSET,   /**< the mask is not set */
-    POSENC_ERR_MASK,         /**< a mask or length is out of range, or excludes another argument */
-    POSENC_ERR_OFFSETS,      /**< a relative bias or index does not cover all offsets */
-    POSENC_ERR_BUCKETS,      /**< buckets or their distance are out of range */
-    POSENC_ERR_WORKSPACE,    /**< scratch or partitions have too few bytes */
-    POSENC_ERR_ISA,          /**< the tier is not built in, or this CPU lacks it */
-    POSENC_ERR_MEMORY        /**< set-up could not allocate */
+    POSENC_ERR_NULL,    /**< a required pointer is NULL */
+    POSENC_ERR_DTYPE,   /**< unknown data type, or not supported by this call */
+    POSENC_ERR_SHAPE,   /**< an extent is out of range or does not match */
+    POSENC_ERR_STRIDE,  /**< a stride or pointer is misaligned, too small or too large */
+    POSENC_ERR_OVERLAP, /**< input and output overlap or interleave */
+    POSENC_ERR_ROWS,    /**< a range, scatter row, page or index entry is outside */
+    POSENC_ERR_ENUM,    /**< unknown enumerator or name */
+    POSENC_ERR_LAYOUT_UNSET,
+    POSENC_ERR_UNSET,     /**< a scale, schedule, form, kind or polarity is not set */
+    POSENC_ERR_HEAD_DIM,  /**< head_dim or dim is out of range or odd */
+    POSENC_ERR_N_ROT,     /**< n_rot is odd, out of range, or unfit for the scaling */
+    POSENC_ERR_SECTIONS,  /**< sections or n_axes do not fit the kind of axes */
+    POSENC_ERR_BASE,      /**< base or min_timescale is out of range */
+    POSENC_ERR_FREQUENCY, /**< a frequency is not finite or too large */
+    POSENC_ERR_SCALING,   /**< a number of the scaling is missing or out of range */
+    POSENC_ERR_CONTEXT,   /**< a length in tokens is missing or out of range */
+    POSENC_ERR_FACTORS,   /**< frequency factors are missing or invalid */
+    POSENC_ERR_N_HEADS,   /**< a head count is out of range */
+    POSENC_ERR_SCALE,     /**< a scale, slope or weight is out of range */
+    POSENC_ERR_POSITION,  /**< a position, offset or id is out of range */
+    POSENC_ERR_MASK_UNSET,
+    POSENC_ERR_MASK,      /**< a mask or length is out of range, or excludes another argument */
+    POSENC_ERR_OFFSETS,   /**< a relative bias or index does not cover all offsets */
+    POSENC_ERR_BUCKETS,   /**< buckets or their distance are out of range */
+    POSENC_ERR_WORKSPACE, /**< scratch or partitions have too few bytes */
+    POSENC_ERR_ISA,       /**< the tier is not built in, or this CPU lacks it */
+    POSENC_ERR_MEMORY     /**< set-up could not allocate */
 } posenc_status;
 
 /** Message for a status; never NULL. */
@@ -73,7 +73,7 @@ POSENC_API const char *posenc_last_error(void);
  * Q8_0 to IQ4_NL are blocks of 32 channels, as in ggml: ne[0] counts channels, nb[0] is the bytes of a block.
  * F8_E4M3 (float8_e4m3fn), taken where blocks are, has elements of a byte and saturates at 448. */
 typedef enum posenc_dtype {
-    POSENC_F32 = 0,
+    POSENC_F32,
     POSENC_F16,
     POSENC_BF16,
     POSENC_Q8_0,
@@ -106,7 +106,6 @@ typedef struct posenc_view {
     int64_t nb[4];
 } posenc_view;
 
-/** Dense view. */
 POSENC_API posenc_view posenc_view_dense(void *data, posenc_dtype dtype, int64_t ne0, int64_t ne1, int64_t ne2,
                                          int64_t ne3);
 
@@ -131,11 +130,9 @@ static inline posenc_view posenc_view_slice(posenc_view view, int dim, int64_t b
 
 /** Half-open range of rows, for threads. */
 typedef struct posenc_range {
-    int64_t begin;
-    int64_t end;
+    int64_t begin, end;
 } posenc_range;
 
-/** Every row of the tensor. */
 static inline posenc_range posenc_range_all(void) {
     posenc_range rows = {0, -1};
     return rows;
@@ -147,14 +144,12 @@ static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_
     return rows;
 }
 
-/* ---- Version ---- */
-
 #define POSENC_VERSION_MAJOR 0
 #define POSENC_VERSION_MINOR 2
 #define POSENC_VERSION_PATCH 0
 #define POSENC_VERSION "0.2.0"
 
-/** Version of the linked library. */
+/** Linked library. */
 POSENC_API const char *posenc_version(void);
 
 POSENC_END_C

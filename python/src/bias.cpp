@@ -143,11 +143,9 @@ RelBias t5(py::handle table, py::handle range, int64_t max_distance, bool bidire
 }
 
 RelIndex clipped(int64_t k, py::handle range) {
-    if (k < 0 || k > 1 << 29)
-        fail(POSENC_ERR_BUCKETS, "RelIndex.clipped", "k");
     RelIndex index{Offsets(range)};
-    index.get()->n_rows = 2 * k + 1;
-    check(posenc_rel_index_clipped(k, index.get()), "RelIndex.clipped", "k");
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, k, 0);
+    check(posenc_rel_index_fill(&rule, index.get()), "RelIndex.clipped", "k");
     return index;
 }
 

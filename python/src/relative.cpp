@@ -13,7 +13,7 @@ namespace {
 
 RelIndex index_of_rule(const char *function, posenc_rel_index_rule rule, py::handle offsets, bool is_reversed) {
     if (is_reversed)
-        rule = posenc_rel_index_reversed(rule);
+        rule.sign = -rule.sign;
     RelIndex index{Offsets(offsets)};
     check(posenc_rel_index_fill(&rule, index.get()), function);
     return index;
@@ -173,38 +173,44 @@ void bind_relative(py::module_ &module) {
     rule(
         "shaw",
         [](int64_t k, py::handle offsets, bool is_reversed) {
-            return index_of_rule("RelIndex.shaw", posenc_rel_index_shaw(k), offsets, is_reversed);
+            return index_of_rule("RelIndex.shaw", posenc_rel_index_rule_of(POSENC_REL_SHAW, k, 0), offsets,
+                                 is_reversed);
         },
         "k"_a, "offsets"_a, "reversed"_a = false, "Shaw (arXiv 1803.02155): clip(offset, -k, k) + k, 2k + 1 rows.");
     rule(
         "relative_key",
         [](int64_t n, py::handle offsets) {
-            return index_of_rule("RelIndex.relative_key", posenc_rel_index_relative_key(n), offsets, false);
+            return index_of_rule("RelIndex.relative_key", posenc_rel_index_rule_of(POSENC_REL_RELATIVE_KEY, n, 0),
+                                 offsets, false);
         },
         "n"_a, "offsets"_a, "BERT's relative_key: n - 1 - offset, 2n - 1 rows; greater offsets are an error.");
     rule(
         "transformer_xl",
         [](int64_t n, py::handle offsets) {
-            return index_of_rule("RelIndex.transformer_xl", posenc_rel_index_transformer_xl(n), offsets, false);
+            return index_of_rule("RelIndex.transformer_xl", posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, n, 0),
+                                 offsets, false);
         },
         "n"_a, "offsets"_a, "Transformer-XL (arXiv 1901.02860): rows stand for distances n - 1, .., 0.");
     rule(
         "xlnet",
         [](int64_t n_q, int64_t n_k, py::handle offsets) {
-            return index_of_rule("RelIndex.xlnet", posenc_rel_index_xlnet(n_q, n_k), offsets, false);
+            return index_of_rule("RelIndex.xlnet", posenc_rel_index_rule_of(POSENC_REL_XLNET, n_q, n_k), offsets,
+                                 false);
         },
         "n_q"_a, "n_k"_a, "offsets"_a, "XLNet: rows stand for distances n_k, .., 0, .., 1 - n_q.");
     rule(
         "deberta",
         [](int64_t k, py::handle offsets, bool is_reversed) {
-            return index_of_rule("RelIndex.deberta", posenc_rel_index_deberta(k), offsets, is_reversed);
+            return index_of_rule("RelIndex.deberta", posenc_rel_index_rule_of(POSENC_REL_DEBERTA, k, 0), offsets,
+                                 is_reversed);
         },
         "k"_a, "offsets"_a, "reversed"_a = false, "DeBERTa (arXiv 2006.03654): clip(k - offset, 0, 2k - 1).");
     rule(
         "deberta_log",
         [](int64_t buckets, int64_t max_position, py::handle offsets, bool is_reversed, bool is_clipped) {
-            posenc_rel_index_rule rule = is_clipped ? posenc_rel_index_deberta_log(buckets, max_position)
-                                                    : posenc_rel_index_deberta_log_unclipped(buckets, max_position);
+            posenc_rel_index_rule rule =
+                is_clipped ? posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, buckets, max_position)
+                           : posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG_UNCLIPPED, buckets, max_position);
             return index_of_rule("RelIndex.deberta_log", rule, offsets, is_reversed);
         },
         "buckets"_a, "max_position"_a, "offsets"_a, "reversed"_a = false, "clipped"_a = true,

@@ -98,14 +98,22 @@ posenc_status posenc_rel_index_fill(const posenc_rel_index_rule *rule, posenc_re
     return POSENC_OK;
 }
 
-posenc_status posenc_rel_index_clipped(int64_t k, const posenc_rel_index *index) {
-    if (k < 0 || k > (int64_t)1 << 29)
-        return posenc_refused(POSENC_ERR_BUCKETS);
-    posenc_rel_index_rule rule = posenc_rel_index_shaw(k);
-    posenc_status status = posenc_check_whole_index(index, rule.n_rows);
-    if (status != POSENC_OK)
-        return status;
-    bucketing none = bucketing_of(&rule);
-    fill(&none, index);
-    return POSENC_OK;
+/* n; -1, of which no rule is accepted, if it is out of range. */
+static int64_t size_of(int64_t n) {
+    return n < 0 || n > POSENC_MAX_KEYS ? -1 : n;
+}
+
+posenc_rel_index_rule posenc_rel_index_rule_of(posenc_rel_scheme scheme, int64_t n, int64_t m) {
+    n = size_of(n);
+    switch (scheme) {
+    case POSENC_REL_SHAW: return (posenc_rel_index_rule){2 * n + 1, n, 1, 0, 0, 0, 0};
+    case POSENC_REL_RELATIVE_KEY: return (posenc_rel_index_rule){2 * n - 1, n - 1, -1, 1, 0, 0, 0};
+    case POSENC_REL_TRANSFORMER_XL: return (posenc_rel_index_rule){n, n - 1, 1, 0, 0, 0, 0};
+    case POSENC_REL_XLNET: return (posenc_rel_index_rule){size_of(m) + n, size_of(m), 1, 0, 0, 0, 0};
+    case POSENC_REL_DEBERTA: return (posenc_rel_index_rule){2 * n, n, -1, 0, 0, 0, 0};
+    case POSENC_REL_DEBERTA_LOG: return (posenc_rel_index_rule){2 * n, n, -1, 0, n, m, 0};
+    case POSENC_REL_DEBERTA_LOG_UNCLIPPED: return (posenc_rel_index_rule){2 * n, n, -1, 0, n, m, 1};
+    case POSENC_REL_UNSET: break;
+    }
+    return (posenc_rel_index_rule){0, 0, 0, 0, 0, 0, 0};
 }

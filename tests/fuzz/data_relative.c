@@ -21,16 +21,18 @@ typedef struct relative_call {
 
 static posenc_rel_index_rule draw_rule(const relative_call *c) {
     int64_t size = 1 + draw(60);
-    posenc_rel_index_rule rule = posenc_rel_index_shaw(size);
+    posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, size, 0);
     switch (draw(5)) {
     case 0: break;
-    case 1: rule = posenc_rel_index_transformer_xl(size); break;
-    case 2: rule = posenc_rel_index_xlnet(c->n_q, c->n_k); break;
-    case 3: rule = posenc_rel_index_deberta(size); break;
-    default: rule = posenc_rel_index_deberta_log(2 * size + 2, 2 * size + 20); break;
+    case 1: rule = posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, size, 0); break;
+    case 2: rule = posenc_rel_index_rule_of(POSENC_REL_XLNET, c->n_q, c->n_k); break;
+    case 3: rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA, size, 0); break;
+    default: rule = posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 2 * size + 2, 2 * size + 20); break;
     }
     rule.is_unclipped = rule.log_buckets != 0 && draw_rarely(2);
-    return draw_rarely(4) ? posenc_rel_index_reversed(rule) : rule;
+    if (draw_rarely(4))
+        rule.sign = -rule.sign;
+    return rule;
 }
 
 static void draw_shape(relative_call *c) {
@@ -40,9 +42,8 @@ static void draw_shape(relative_call *c) {
     c->n_heads = draw_between(1, 4);
     c->n_batch = draw_between(1, 2);
     c->query_start = draw_rarely(3) ? draw_between(-10, c->n_k + 10) : c->n_k - c->n_q;
-    c->mask = draw_rarely(3)   ? posenc_mask_none()
-              : draw_rarely(3) ? posenc_mask_symmetric(1 + draw(c->n_k))
-                               : posenc_mask_causal();
+    int64_t side = draw_rarely(2) ? -1 : 1 + draw(c->n_k);
+    c->mask = draw_rarely(2) ? posenc_mask_sides(side, side) : posenc_mask_causal();
     c->factor = draw_rarely(2) ? 0.5f : 1.0f;
     int64_t first, n;
     if (posenc_rel_bias_range(c->mask, c->query_start, c->n_q, c->n_k, &first, &n) != POSENC_OK)

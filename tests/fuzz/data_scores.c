@@ -30,7 +30,7 @@ static posenc_mask draw_mask(void) {
     switch (draw(6)) {
     case 0: return mask;
     case 1: return posenc_mask_causal();
-    case 2: return posenc_mask_symmetric(size);
+    case 2: return posenc_mask_sides(size, size);
     case 3:
         mask = posenc_mask_chunked(size);
         if (draw_rarely(2))

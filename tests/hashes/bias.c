@@ -102,8 +102,8 @@ void hash_t5(sweep *s) {
                 CALL(posenc_t5_bucket, &all[k], any_position(s) >> i % 30, &bucket);
                 hash_integers(s, &bucket, 1);
             }
-            index.n_rows = 2 * 17 + 1;
-            CALL(posenc_rel_index_clipped, 17, &index);
+            posenc_rel_index_rule clipped = ASK(posenc_rel_index_rule_of, POSENC_REL_SHAW, 17, 0);
+            CALL(posenc_rel_index_fill, &clipped, &index);
             hash_gathered(s, &index);
         }
 }
@@ -208,15 +208,20 @@ void hash_decomposed(sweep *s) {
 
 /* ---- Relative terms ---- */
 
+static posenc_rel_index_rule reversed(posenc_rel_index_rule rule) {
+    rule.sign = -rule.sign;
+    return rule;
+}
+
 void hash_relative_index(sweep *s) {
-    const posenc_rel_index_rule rules[] = {posenc_rel_index_shaw(16),
-                                           posenc_rel_index_reversed(posenc_rel_index_shaw(7)),
-                                           posenc_rel_index_transformer_xl(40),
-                                           posenc_rel_index_xlnet(20, 30),
-                                           posenc_rel_index_deberta(512),
-                                           posenc_rel_index_deberta_log(256, 512),
-                                           posenc_rel_index_deberta_log(32, 65536),
-                                           posenc_rel_index_deberta_log(4, 100)};
+    const posenc_rel_index_rule rules[] = {posenc_rel_index_rule_of(POSENC_REL_SHAW, 16, 0),
+                                           reversed(posenc_rel_index_rule_of(POSENC_REL_SHAW, 7, 0)),
+                                           posenc_rel_index_rule_of(POSENC_REL_TRANSFORMER_XL, 40, 0),
+                                           posenc_rel_index_rule_of(POSENC_REL_XLNET, 20, 30),
+                                           posenc_rel_index_rule_of(POSENC_REL_DEBERTA, 512, 0),
+                                           posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 256, 512),
+                                           posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 32, 65536),
+                                           posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG, 4, 100)};
     for (size_t k = 0; k < COUNT(rules); k++)
         for (size_t r = 0; r < COUNT(ranges); r++) {
             fresh();
@@ -224,15 +229,15 @@ void hash_relative_index(sweep *s) {
             hash_integers(s, index.data, (size_t)index.n_offsets);
         }
     fresh();
-    posenc_rel_index index = index_of(posenc_rel_index_relative_key(100), -90, 181);
+    posenc_rel_index index = index_of(posenc_rel_index_rule_of(POSENC_REL_RELATIVE_KEY, 100, 0), -90, 181);
     hash_integers(s, index.data, (size_t)index.n_offsets);
 }
 
 /* Differences of published code from its paper. */
 void hash_published_code(sweep *s) {
     enum { PUBLISHED_HEADS = 6, PUBLISHED_KEYS = 700 };
-    const posenc_rel_index_rule rules[] = {posenc_rel_index_deberta_log_unclipped(256, 512),
-                                           posenc_rel_index_deberta_log_unclipped(32, 128)};
+    const posenc_rel_index_rule rules[] = {posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG_UNCLIPPED, 256, 512),
+                                           posenc_rel_index_rule_of(POSENC_REL_DEBERTA_LOG_UNCLIPPED, 32, 128)};
     for (size_t k = 0; k < COUNT(rules); k++) {
         fresh();
         posenc_rel_index index = index_of(rules[k], -3000, 6001);
@@ -253,7 +258,8 @@ void hash_published_code(sweep *s) {
 enum { Q_OFF = 3, ROWS = 9 };
 
 static posenc_rel_index some_index(void) {
-    return index_of(posenc_rel_index_shaw((ROWS - 1) / 2), -(QUERIES + Q_OFF), QUERIES + Q_OFF + KEYS);
+    return index_of(posenc_rel_index_rule_of(POSENC_REL_SHAW, (ROWS - 1) / 2, 0), -(QUERIES + Q_OFF),
+                    QUERIES + Q_OFF + KEYS);
 }
 
 void hash_relative(sweep *s) {
@@ -288,7 +294,7 @@ void hash_relative(sweep *s) {
 }
 
 void hash_relative_gradients(sweep *s) {
-    const posenc_mask masks[] = {posenc_mask_none(), posenc_mask_causal(), posenc_mask_symmetric(2)};
+    const posenc_mask masks[] = {posenc_mask_none(), posenc_mask_causal(), posenc_mask_sides(2, 2)};
     for (size_t m = 0; m < COUNT(masks); m++) {
         fresh();
         posenc_rel_index index = some_index();
@@ -384,7 +390,7 @@ void hash_rel_bias_gradients(sweep *s) {
         hash_rel_bias(s, &rel_bias);
         hash_rel_bias(s, &shared);
 
-        posenc_rel_index index = index_of(posenc_rel_index_shaw(6), -20, 50);
+        posenc_rel_index index = index_of(posenc_rel_index_rule_of(POSENC_REL_SHAW, 6, 0), -20, 50);
         posenc_bias_table table = {take(13 * HEADS * sizeof(float)), 13, HEADS, HEADS, 1};
         CALL(posenc_bias_table_backward, &index, &rel_bias, 0.3f, &table);
         hash_floats(&s->hash, table.data, 13 * HEADS);

@@ -23,7 +23,7 @@ enum { FAR = 1100, ROWS = 17 };
 
 static posenc_mask mask_of(sweep *s, int64_t n_k) {
     const posenc_mask masks[] = {posenc_mask_none(),        posenc_mask_causal(),    posenc_mask_window(1 + n_k / 3),
-                                 posenc_mask_symmetric(11), posenc_mask_chunked(40), {n_k / 4, 0, 0, 3}};
+                                 posenc_mask_sides(11, 11), posenc_mask_chunked(40), {n_k / 4, 0, 0, 3}};
     return masks[next(s) % COUNT(masks)];
 }
 
@@ -40,7 +40,7 @@ static void draw_terms(sweep *s, drawn *scene, int64_t n_k) {
         params->bias.tensor = &scene->bias;
         params->bias.tensor_slopes = wanted & 8 ? floats(s, HEADS, 2.0) : NULL;
     }
-    scene->index = index_of(posenc_rel_index_shaw((ROWS - 1) / 2), -FAR, 2 * FAR);
+    scene->index = index_of(posenc_rel_index_rule_of(POSENC_REL_SHAW, (ROWS - 1) / 2, 0), -FAR, 2 * FAR);
     if (wanted & 16) {
         scene->by_query = tensor(s, POSENC_F32, ROWS, QUERIES, HEADS, BATCH);
         params->bias.by_query = (posenc_relative){&scene->by_query, &scene->index};

@@ -22,7 +22,7 @@ REMARKS = {
     'relative_buckets': 'A learned bias per bucket of distance is added to the scores: posenc_rel_index_t5 and '
                         'posenc_rel_bias_gather make lines of\nit, which posenc_softmax adds.',
     'relative_keys': 'A learned row per distance is multiplied with Q, and with K where the file says so: '
-                     'posenc_rel_index_relative_key and\nposenc_relative_products make these terms, which '
+                     'posenc_rel_index_rule_of and\nposenc_relative_products make these terms, which '
                      'posenc_softmax adds.',
 }
 
