@@ -115,6 +115,7 @@ static int is_set_up(const char *function) {
                                          "posenc_rope_set_string",
                                          "posenc_rope_query_temperature",
                                          "posenc_rope_softmax_multiplier",
+                                         "posenc_rel_index_rule_of",
                                          "posenc_rope_theta",
                                          "posenc_isa_select",
                                          "posenc_status_string",
