@@ -85,6 +85,22 @@ static const struct {
     {"alibi", terms_alibi, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"t5", terms_t5, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"window_256", terms_window_256, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
+    {"bytes", terms_bytes, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
+    {"tenth_of_blocks", terms_tenth_of_blocks, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32,
+     POSENC_MASK_NONE},
+    {"window_512_blocks",
+     terms_blocks_of_mask,
+     NULL,
+     4,
+     4,
+     2048,
+     2048,
+     128,
+     0,
+     0,
+     POSENC_F16,
+     POSENC_MATH_F32,
+     {511, 0, 0, 0}}, /* the plain call has the window */
     {"rotation", NULL, add_rotation, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"q8_0", NULL, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_Q8_0, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"q8_0_int16", NULL, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_Q8_0, POSENC_MATH_INT16, POSENC_MASK_NONE},
@@ -189,7 +205,8 @@ static void open_task(bench_job *base) {
         s->term(&job->terms);
     if (s->add != NULL)
         s->add(job);
-    int64_t visible = bench_count_visible(&job->terms.params, s->n_q, keys_of(job, s));
+    int64_t visible =
+        job->terms.n_seen > 0 ? job->terms.n_seen : bench_count_visible(&job->terms.params, s->n_q, keys_of(job, s));
     base->elements = (double)((s->cache.head_dim + v_dim) * s->n_heads * visible);
     base->bytes = (double)(cache_bytes(&s->cache) / (size_t)s->cache.n_keys) * (double)keys_of(job, s);
 }

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "terms.h"
 
+#include <string.h>
+
 #include <posenc/bias.h>
 #include <posenc/relative.h>
+
+#include "visible.h"
 
 enum { N_ROWS = 64, T5_DISTANCE = 128, DEBERTA_BUCKETS = 256, DEBERTA_POSITIONS = 512 };
 
@@ -77,6 +81,60 @@ void terms_window_256(bench_terms *t) {
 
 void terms_window_512(bench_terms *t) {
     t->params.mask = posenc_mask_window(512);
+}
+
+static uint8_t *add_bytes(bench_terms *t) {
+    uint8_t *bytes = bench_alloc(t->job, (size_t)(t->n_q * t->n_k));
+    t->bytes = (posenc_bool_mask){bytes, {1, t->n_k, 0, 0}, POSENC_KEEP};
+    t->params.bool_mask = &t->bytes;
+    return bytes;
+}
+
+void terms_bytes(bench_terms *t) {
+    memset(add_bytes(t), 1, (size_t)(t->n_q * t->n_k));
+}
+
+static int32_t *new_integers(bench_terms *t, int64_t n) {
+    return bench_alloc(t->job, (size_t)n * sizeof(int32_t));
+}
+
+void terms_tenth_of_blocks(bench_terms *t) {
+    enum { SIZE = 64 };
+    int64_t n_rows = t->n_q / SIZE, n_max = t->n_k / SIZE;
+    int32_t *counts = new_integers(t, n_rows), *blocks = new_integers(t, n_rows * n_max);
+    for (int64_t i = 0; i < n_rows; i++) {
+        counts[i] = 0;
+        for (int64_t j = 0; j < n_max; j++)
+            if ((3 * i + 7 * j) % 10 == 0)
+                blocks[i * n_max + counts[i]++] = (int32_t)j;
+        t->n_seen += counts[i] * SIZE * SIZE;
+    }
+    t->blocks = (posenc_block_mask){NULL, NULL, counts, blocks, n_max, 0, 0, SIZE, SIZE};
+    t->params.block_mask = &t->blocks;
+}
+
+void terms_blocks_of_mask(bench_terms *t) {
+    enum { SIZE = 128 };
+    const int64_t n_rows = t->n_q / SIZE, n_max = t->n_k / SIZE, ne[4] = {t->n_k, t->n_q, 1, 1};
+    t->blocks = (posenc_block_mask){new_integers(t, n_rows),
+                                    new_integers(t, n_rows * n_max),
+                                    new_integers(t, n_rows),
+                                    new_integers(t, n_rows * n_max),
+                                    n_max,
+                                    0,
+                                    0,
+                                    SIZE,
+                                    SIZE};
+    bench_check(posenc_block_mask_build(&t->params, ne, &t->blocks));
+    t->n_seen = bench_count_visible(&t->params, t->n_q, t->n_k);
+    uint8_t *bytes = add_bytes(t);
+    memset(bytes, 0, (size_t)(t->n_q * t->n_k));
+    for (int64_t i = 0; i < t->n_q; i++) {
+        bench_visible visible = bench_visible_to(&t->params, i, t->n_k);
+        memset(bytes + i * t->n_k + visible.begin, 1, (size_t)(visible.end - visible.begin));
+    }
+    t->params.mask = posenc_mask_none();
+    t->params.block_mask = &t->blocks;
 }
 
 /* ---- Relative terms ---- */

@@ -17,6 +17,9 @@ typedef struct bench_terms {
     posenc_rel_bias rel_bias;
     posenc_rel_index index;
     posenc_view bias, by_query, by_key;
+    posenc_bool_mask bytes;
+    posenc_block_mask blocks;
+    int64_t n_seen; /* pairs of query and key that a block mask leaves; 0: bench_count_visible counts them */
 } bench_terms;
 
 /* A scale, and queries that are the last of the keys. */
@@ -29,6 +32,9 @@ terms_add terms_alibi, terms_rel_bias;
 terms_add terms_t5;                       /* constant beyond its max_distance */
 terms_add terms_mask_f32, terms_mask_f16; /* ggml's: one for all heads */
 terms_add terms_cap, terms_causal, terms_window_256, terms_window_512;
+terms_add terms_bytes;           /* which mask no key */
+terms_add terms_tenth_of_blocks; /* of 64 by 64, full */
+terms_add terms_blocks_of_mask;  /* the mask as blocks of 128 by 128, in its place; bytes in the partial ones */
 
 /* Products with a table's rows are there. Rows by offset: as many as Shaw's keys have, in turns; Transformer-XL's, one
  * for each key; those of DeBERTa v3, by the query, by the key (p2c), or both. */
