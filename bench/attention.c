@@ -205,8 +205,8 @@ static void open_task(bench_job *base) {
         s->term(&job->terms);
     if (s->add != NULL)
         s->add(job);
-    int64_t visible =
-        job->terms.n_seen > 0 ? job->terms.n_seen : bench_count_visible(&job->terms.params, s->n_q, keys_of(job, s));
+    int64_t visible = job->terms.n_visible > 0 ? job->terms.n_visible
+                                               : bench_count_visible(&job->terms.params, s->n_q, keys_of(job, s));
     base->elements = (double)((s->cache.head_dim + v_dim) * s->n_heads * visible);
     base->bytes = (double)(cache_bytes(&s->cache) / (size_t)s->cache.n_keys) * (double)keys_of(job, s);
 }

@@ -107,7 +107,7 @@ void terms_tenth_of_blocks(bench_terms *t) {
         for (int64_t j = 0; j < n_max; j++)
             if ((3 * i + 7 * j) % 10 == 0)
                 blocks[i * n_max + counts[i]++] = (int32_t)j;
-        t->n_seen += counts[i] * SIZE * SIZE;
+        t->n_visible += counts[i] * SIZE * SIZE;
     }
     t->blocks = (posenc_block_mask){NULL, NULL, counts, blocks, n_max, 0, 0, SIZE, SIZE};
     t->params.block_mask = &t->blocks;
@@ -126,7 +126,7 @@ void terms_blocks_of_mask(bench_terms *t) {
                                     SIZE,
                                     SIZE};
     bench_check(posenc_block_mask_build(&t->params, ne, &t->blocks));
-    t->n_seen = bench_count_visible(&t->params, t->n_q, t->n_k);
+    t->n_visible = bench_count_visible(&t->params, t->n_q, t->n_k);
     uint8_t *bytes = add_bytes(t);
     memset(bytes, 0, (size_t)(t->n_q * t->n_k));
     for (int64_t i = 0; i < t->n_q; i++) {

@@ -19,7 +19,7 @@ typedef struct bench_terms {
     posenc_view bias, by_query, by_key;
     posenc_bool_mask bytes;
     posenc_block_mask blocks;
-    int64_t n_seen; /* pairs of query and key that a block mask leaves; 0: bench_count_visible counts them */
+    int64_t n_visible; /* pairs of query and key that a block mask leaves; 0: bench_count_visible counts them */
 } bench_terms;
 
 /* A scale, and queries that are the last of the keys. */

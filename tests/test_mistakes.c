@@ -99,7 +99,7 @@ static void test_step(void **state) {
     IN_STEP(POSENC_ERR_CONTEXT, "n_past -1", step.n_past = -1);
     IN_STEP(POSENC_ERR_POSITION, "params.positions", params.positions.query_start = 0);
     IN_STEP(POSENC_ERR_MASK, "params.sequences", params.sequences.k_end = ends; params.n_batch = 1);
-    IN_STEP(POSENC_ERR_STRIDE, "y: nb[2]", step.token_stride = HEADS * DIM); /* in elements */
+    IN_STEP(POSENC_ERR_STRIDE, "token_stride is 256 bytes", step.token_stride = HEADS * DIM); /* in elements */
     IN_STEP(POSENC_ERR_N_HEADS, "n_heads of sinks and slopes is 5, but there are 4 heads",
             params.bias.alibi_slopes = slopes;
             params.n_heads = HEADS + 1);

@@ -32,7 +32,7 @@ typedef struct posenc_mask {
     int64_t n_first; /**< first keys that stay visible (StreamingLLM): 0..2^30; 0 with a chunk or positions of keys */
 } posenc_mask;
 
-/** A forgotten mask is refused (POSENC_ERR_MASK_UNSET). */
+/** Refused (POSENC_ERR_MASK_UNSET). */
 #define POSENC_MASK_UNSET                                                                                              \
     { 0, 0, 0, POSENC_MASK_UNSET_FIRST }
 #define POSENC_MASK_UNSET_FIRST (-1) /* as n_first */

@@ -25,18 +25,19 @@ typedef struct posenc_rel_index_rule {
 
 /* ---- Rules by scheme (docs/recipes.md) ----
  *
- * Example: Shaw's keys, k = 16, causal; table of 33 rows, products f32 [33, n_q, n_heads, 1]
+ * Example: Shaw's keys, k = 16, causal; rows [head_dim, 1, 33, 1], products f32 [33, n_q, n_heads, 1]
  *
  *     posenc_rel_index index = {memory, 0, 0, 0};
- *     posenc_rel_bias_range(posenc_mask_causal(), 0, n_q, n_k, &index.first, &index.n_offsets);
+ *     posenc_rel_bias_range(posenc_mask_causal(), POSENC_ALIGN_LAST_KEY, n_q, n_k, &index.first, &index.n_offsets);
  *     posenc_rel_index_rule rule = posenc_rel_index_rule_of(POSENC_REL_SHAW, 16, 0);
  *     posenc_rel_index_fill(&rule, &index);
+ *     posenc_relative_table_create(&rows, &table);
  *     posenc_status status = posenc_relative_products(table, &q, NULL, &products, posenc_range_all());
  *     params.bias.by_query.products = &products;
  *     params.bias.by_query.index = &index;
  */
 
-/** Schemes, with the numbers n and m of their rules. */
+/** Schemes; n and m of their rules. */
 typedef enum posenc_rel_scheme {
     POSENC_REL_UNSET = 0,
     POSENC_REL_SHAW,                 /**< n = k: clip(offset, -k, k) + k, 2k + 1 rows (arXiv:1803.02155; C.7) */

@@ -85,8 +85,8 @@ typedef struct posenc_score_output {
  *     b_j = -(slope_h |offset_j|) + relative_h[offset_j] + tensor_slope_h tensor_j,   offset_j = key - query position
  *     l_j = scale s_j + b_j,   or with a soft cap   cap tanh(scale s_j / cap) + b_j
  *
- * **Begin with posenc_score_params_of: in zeros query_start is 0.** Refused: no mask (POSENC_ERR_MASK_UNSET), scale 0
- * where there are scores (POSENC_ERR_UNSET). */
+ * **Begin with posenc_score_params_of: in zeros query_start is 0, and the mask {0, 0}, a query's own key.** Refused:
+ * POSENC_MASK_UNSET (POSENC_ERR_MASK_UNSET), scale 0 where there are scores (POSENC_ERR_UNSET). */
 typedef struct posenc_score_params {
     float scale;        /**< finite, not 0: 1 / sqrt(head_dim), or 1 where Q has it */
     float cap;          /**< soft cap (Gemma 2: 50), finite, at least FLT_MIN; 0: none */

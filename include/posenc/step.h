@@ -36,7 +36,7 @@ typedef struct posenc_step {
     const int32_t *positions; /**< planes [n_axes][n_tokens]; NULL, not with a tree: n_past, n_past + 1 .. */
     void *k_cache, *v_cache;
     size_t cache_bytes;      /**< of each: n_ctx tokens of cache_type, exactly (POSENC_ERR_WORKSPACE) */
-    posenc_dtype cache_type; /**< also blocks */
+    posenc_dtype cache_type; /**< also blocks; **another type of this size: not seen** */
     int64_t n_ctx;           /**< capacity in tokens */
     posenc_attention_math math;
 } posenc_step;

@@ -128,7 +128,7 @@ static inline posenc_view posenc_view_slice(posenc_view view, int dim, int64_t b
     return view;
 }
 
-/** Half-open range of rows, for threads. */
+/** Half-open, for threads. */
 typedef struct posenc_range {
     int64_t begin, end;
 } posenc_range;
@@ -149,7 +149,6 @@ static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_
 #define POSENC_VERSION_PATCH 0
 #define POSENC_VERSION "0.2.0"
 
-/** Linked library. */
 POSENC_API const char *posenc_version(void);
 
 POSENC_END_C

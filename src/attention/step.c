@@ -2,6 +2,8 @@
 /* A step of a layer: the views and positions of its tokens, from the counts in posenc_step. */
 #include <posenc/step.h>
 
+#include <stdlib.h>
+
 #include "attention/attention.h"
 #include "core/minmax.h"
 #include "core/view.h"
@@ -37,6 +39,10 @@ static posenc_status check_lengths(const posenc_step *step) {
         step->n_past > step->n_ctx - step->n_tokens)
         return posenc_refuse(POSENC_ERR_CONTEXT, "n_past %lld and n_tokens %lld, but n_ctx is %lld",
                              (long long)step->n_past, (long long)step->n_tokens, (long long)step->n_ctx);
+    int64_t token_bytes = posenc_view_dense(NULL, step->type, step->head_dim, step->n_heads, 1, 1).nb[2];
+    if (step->token_stride != 0 && step->n_tokens > 1 && llabs(step->token_stride) < token_bytes)
+        return posenc_refuse(POSENC_ERR_STRIDE, "token_stride is %lld bytes, but the heads of a token of q have %lld",
+                             (long long)step->token_stride, (long long)token_bytes);
     return POSENC_OK;
 }
 

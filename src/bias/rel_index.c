@@ -13,16 +13,20 @@
 
 static posenc_status check_rule(const posenc_rel_index_rule *rule) {
     if (rule->sign != 1 && rule->sign != -1)
-        return posenc_refused(POSENC_ERR_ENUM);
+        return posenc_refuse(POSENC_ERR_ENUM, "rule.sign is %d, but 1 or -1 is wanted: is the scheme set?", rule->sign);
     if (rule->n_rows < 1 || rule->n_rows > POSENC_MAX_KEYS || rule->zero < 0 || rule->zero >= rule->n_rows)
-        return posenc_refused(POSENC_ERR_SHAPE);
+        return posenc_refuse(POSENC_ERR_SHAPE, "rule.n_rows is %lld and zero %lld: is n or m of the scheme in range?",
+                             (long long)rule->n_rows, (long long)rule->zero);
     if (rule->log_buckets == 0)
         return POSENC_OK;
     if (rule->log_buckets < 4 || rule->log_buckets > MAX_BUCKETS || rule->log_buckets % 2 != 0)
-        return posenc_refused(POSENC_ERR_BUCKETS);
+        return posenc_refuse(POSENC_ERR_BUCKETS, "rule.log_buckets is %lld, but 4 .. 2^16, even, is wanted",
+                             (long long)rule->log_buckets);
     return rule->max_position > rule->log_buckets / 2 + 1 && rule->max_position <= MAX_BUCKETS
                ? POSENC_OK
-               : posenc_refused(POSENC_ERR_BUCKETS);
+               : posenc_refuse(POSENC_ERR_BUCKETS,
+                               "rule.max_position is %lld, but log_buckets / 2 + 2 .. 2^16 is wanted",
+                               (long long)rule->max_position);
 }
 
 /* The least integer that is not below a. A value next to an integer differs from it by rounding only. */
