@@ -25,7 +25,7 @@ typedef struct posenc_rel_index_rule {
 
 /* ---- Rules by scheme (docs/recipes.md) ----
  *
- * Example: Shaw's keys, k = 16, causal; rows [head_dim, 1, 33, 1], products f32 [33, n_q, n_heads, 1]
+ * Shaw's keys, k = 16, causal; rows [head_dim, 1, 33, 1], products f32 [33, n_q, n_heads, 1]
  *
  *     posenc_rel_index index = {memory, 0, 0, 0};
  *     posenc_rel_bias_range(posenc_mask_causal(), POSENC_ALIGN_LAST_KEY, n_q, n_k, &index.first, &index.n_offsets);
@@ -35,6 +35,7 @@ typedef struct posenc_rel_index_rule {
  *     posenc_status status = posenc_relative_products(table, &q, NULL, &products, posenc_range_all());
  *     params.bias.by_query.products = &products;
  *     params.bias.by_query.index = &index;
+ *     posenc_relative_table_free(table);
  */
 
 /** Schemes; n and m of their rules. */
