@@ -86,7 +86,7 @@ static const struct {
     {"t5", terms_t5, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"window_256", terms_window_256, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"bytes", terms_bytes, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
-    {"tenth_of_blocks", terms_tenth_of_blocks, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32,
+    {"tenth_of_blocks", terms_tenth_of_blocks, NULL, 4, 4, 2048, 2048, 128, 0, 0, POSENC_F16, POSENC_MATH_F32,
      POSENC_MASK_NONE},
     {"window_512_blocks",
      terms_blocks_of_mask,

@@ -94,28 +94,28 @@ void terms_bytes(bench_terms *t) {
     memset(add_bytes(t), 1, (size_t)(t->n_q * t->n_k));
 }
 
+enum { BLOCK = 128 };
+
 static int32_t *new_integers(bench_terms *t, int64_t n) {
     return bench_alloc(t->job, (size_t)n * sizeof(int32_t));
 }
 
 void terms_tenth_of_blocks(bench_terms *t) {
-    enum { SIZE = 64 };
-    int64_t n_rows = t->n_q / SIZE, n_max = t->n_k / SIZE;
+    int64_t n_rows = t->n_q / BLOCK, n_max = t->n_k / BLOCK;
     int32_t *counts = new_integers(t, n_rows), *blocks = new_integers(t, n_rows * n_max);
     for (int64_t i = 0; i < n_rows; i++) {
         counts[i] = 0;
         for (int64_t j = 0; j < n_max; j++)
             if ((3 * i + 7 * j) % 10 == 0)
                 blocks[i * n_max + counts[i]++] = (int32_t)j;
-        t->n_visible += counts[i] * SIZE * SIZE;
+        t->n_visible += counts[i] * BLOCK * BLOCK;
     }
-    t->blocks = (posenc_block_mask){NULL, NULL, counts, blocks, n_max, 0, 0, SIZE, SIZE};
+    t->blocks = (posenc_block_mask){NULL, NULL, counts, blocks, n_max, 0, 0, BLOCK, BLOCK};
     t->params.block_mask = &t->blocks;
 }
 
 void terms_blocks_of_mask(bench_terms *t) {
-    enum { SIZE = 128 };
-    const int64_t n_rows = t->n_q / SIZE, n_max = t->n_k / SIZE, ne[4] = {t->n_k, t->n_q, 1, 1};
+    const int64_t n_rows = t->n_q / BLOCK, n_max = t->n_k / BLOCK, ne[4] = {t->n_k, t->n_q, 1, 1};
     t->blocks = (posenc_block_mask){new_integers(t, n_rows),
                                     new_integers(t, n_rows * n_max),
                                     new_integers(t, n_rows),
@@ -123,8 +123,8 @@ void terms_blocks_of_mask(bench_terms *t) {
                                     n_max,
                                     0,
                                     0,
-                                    SIZE,
-                                    SIZE};
+                                    BLOCK,
+                                    BLOCK};
     bench_check(posenc_block_mask_build(&t->params, ne, &t->blocks));
     t->n_visible = bench_count_visible(&t->params, t->n_q, t->n_k);
     uint8_t *bytes = add_bytes(t);

@@ -33,7 +33,7 @@ terms_add terms_t5;                       /* constant beyond its max_distance */
 terms_add terms_mask_f32, terms_mask_f16; /* ggml's: one for all heads */
 terms_add terms_cap, terms_causal, terms_window_256, terms_window_512;
 terms_add terms_bytes;           /* which mask no key */
-terms_add terms_tenth_of_blocks; /* of 64 by 64, full */
+terms_add terms_tenth_of_blocks; /* of 128 by 128, full */
 terms_add terms_blocks_of_mask;  /* the mask as blocks of 128 by 128, in its place; bytes in the partial ones */
 
 /* Products with a table's rows are there. Rows by offset: as many as Shaw's keys have, in turns; Transformer-XL's, one

@@ -176,8 +176,8 @@ def attention_call_goals():
                               ('a window of 256', 'window_256', tiles_in_window(1024, 256))):
         yield Goal(f'attention with {name}, prefill ({shape})', 'x_alone', 1.05, f'posenc_attention/{{}}/{call}/t/{shape}',
                    '', 'plain attention' + (', by unmasked tiles' if share < 1 else ''), share)
-    yield Goal('attention with a tenth of its blocks of 64 x 64, prefill (4x4/1024x1024/128)', 'x_alone', 0.16,
-               'posenc_attention/{}/tenth_of_blocks/t/4x4/1024x1024/128', '', 'plain attention')
+    yield Goal('attention with a tenth of its blocks of 128 x 128, prefill (4x4/2048x2048/128)', 'x_alone', 0.16,
+               'posenc_attention/{}/tenth_of_blocks/t/4x4/2048x2048/128', '', 'plain attention')
     yield Goal('attention with a window of 512 as blocks of 128 and bytes (4x4/2048x2048/128)', 'x_alone', 1.15,
                'posenc_attention/{}/window_512_blocks/t/4x4/2048x2048/128', '', 'the same by the mask\'s parameter')
     yield Goal('attention with Transformer-XL\'s term, causal (8x8/512x1024/64)', 'x_alone', 2,
