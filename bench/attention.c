@@ -70,6 +70,9 @@ static void add_lists_of_heads(attention_job *job) {
 
 /* ---- The lines of posenc-bench: each is registered in layout t and in h ---- */
 
+#define WINDOW_512                                                                                                     \
+    { 511, 0, 0, 0 } /* as posenc_mask_window makes it */
+
 /* Heads, KV heads, queries, keys, head_dim; and of the cache: v_dim, type, page_size. */
 static const struct {
     const char *name;
@@ -88,19 +91,8 @@ static const struct {
     {"bytes", terms_bytes, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"tenth_of_blocks", terms_tenth_of_blocks, NULL, 4, 4, 2048, 2048, 128, 0, 0, POSENC_F16, POSENC_MATH_F32,
      POSENC_MASK_NONE},
-    {"window_512_blocks",
-     terms_blocks_of_mask,
-     NULL,
-     4,
-     4,
-     2048,
-     2048,
-     128,
-     0,
-     0,
-     POSENC_F16,
-     POSENC_MATH_F32,
-     {511, 0, 0, 0}}, /* the plain call has the window */
+    {"window_512_blocks", terms_blocks_of_mask, NULL, 4, 4, 2048, 2048, 128, 0, 0, POSENC_F16, POSENC_MATH_F32,
+     WINDOW_512}, /* the plain call has the window */
     {"rotation", NULL, add_rotation, 4, 4, 1024, 1024, 128, 0, 0, POSENC_F16, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"q8_0", NULL, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_Q8_0, POSENC_MATH_F32, POSENC_MASK_NONE},
     {"q8_0_int16", NULL, NULL, 4, 4, 1024, 1024, 128, 0, 0, POSENC_Q8_0, POSENC_MATH_INT16, POSENC_MASK_NONE},

@@ -110,21 +110,22 @@ void terms_tenth_of_blocks(bench_terms *t) {
                 blocks[i * n_max + counts[i]++] = (int32_t)j;
         t->n_visible += counts[i] * BLOCK * BLOCK;
     }
-    t->blocks = (posenc_block_mask){NULL, NULL, counts, blocks, n_max, 0, 0, BLOCK, BLOCK};
+    t->blocks = (posenc_block_mask){
+        .full_counts = counts, .full_blocks = blocks, .n_max = n_max, .q_block = BLOCK, .k_block = BLOCK};
     t->params.block_mask = &t->blocks;
 }
 
 void terms_blocks_of_mask(bench_terms *t) {
     const int64_t n_rows = t->n_q / BLOCK, n_max = t->n_k / BLOCK, ne[4] = {t->n_k, t->n_q, 1, 1};
-    t->blocks = (posenc_block_mask){new_integers(t, n_rows),
-                                    new_integers(t, n_rows * n_max),
-                                    new_integers(t, n_rows),
-                                    new_integers(t, n_rows * n_max),
-                                    n_max,
-                                    0,
-                                    0,
-                                    BLOCK,
-                                    BLOCK};
+    t->blocks = (posenc_block_mask){
+        .partial_counts = new_integers(t, n_rows),
+        .partial_blocks = new_integers(t, n_rows * n_max),
+        .full_counts = new_integers(t, n_rows),
+        .full_blocks = new_integers(t, n_rows * n_max),
+        .n_max = n_max,
+        .q_block = BLOCK,
+        .k_block = BLOCK,
+    };
     bench_check(posenc_block_mask_build(&t->params, ne, &t->blocks));
     t->n_visible = bench_count_visible(&t->params, t->n_q, t->n_k);
     uint8_t *bytes = add_bytes(t);

@@ -121,6 +121,7 @@ V_INLINE attend_tile attend_tile_at(const posenc_attend_rows_args *a, size_t hea
     return (attend_tile){.first = head * a->n + i, .lanes = VF, .displacement = (ptrdiff_t)head * a->head_stride};
 }
 
+/* Computes all heads, by the largest tiles that their sums fill. */
 V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype type) {
     fetching f = fetching_of(a->ahead, a->n_heads * a->n * a->dim);
     for (size_t h = 0; h < a->n_heads; h++) {
@@ -138,8 +139,8 @@ V_INLINE void attend_typed(const posenc_attend_rows_args *a, const posenc_dtype 
     }
 }
 
-/* One function for each type. In one for all of them gcc keeps rows on the stack, and AVX-512 takes 1.5 times as long
- * for float32. */
+/* One function for each type, as pack.c has. In one for all of them gcc keeps rows on the stack, and AVX-512 takes 1.5
+ * times as long for float32. */
 #define ATTEND(type, name, ...)                                                                                        \
     static __attribute__((noinline)) void attend_##name(const posenc_attend_rows_args *args) {                         \
         const posenc_attend_rows_args a = *args; /* a copy: no store changes it */                                     \
