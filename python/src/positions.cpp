@@ -3,6 +3,7 @@
 #include "call.hpp"
 
 #include "bindings.hpp"
+#include "core/for_python.h"
 
 #include <memory>
 

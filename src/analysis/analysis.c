@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at rows, frequencies and codes. */
+/* Analysis of rows, frequencies and codes. */
 #include <posenc/analysis.h>
 #include <posenc/encoding.h>
 

@@ -4,9 +4,27 @@
 #ifndef POSENC_FOR_PYTHON_H
 #define POSENC_FOR_PYTHON_H
 
+#include <posenc/analysis.h>
 #include <posenc/bias.h>
 
 POSENC_BEGIN_C
+
+/** Similarity of row `query` (POSENC_ERR_ROWS) with rows query + t, t = 0..n_offsets-1; NaN where there is none. */
+posenc_status posenc_similarity_profile(const posenc_view *e, int64_t query, double eps, int64_t n_offsets,
+                                        float *profile);
+
+/** Writes |PE(t) - PE(t + offsets[k])| of sinusoidal rows: near 0 positions alias. */
+posenc_status posenc_alias_distance(const posenc_freq *freq, const int32_t *offsets, int64_t n_offsets,
+                                    double *distances);
+
+typedef struct posenc_frequency {
+    double theta;      /**< radians per position */
+    double wavelength; /**< 2 pi / |theta| positions; infinite for 0 */
+    double turns;      /**< |theta| context / (2 pi) */
+} posenc_frequency;
+
+/** Reports theta[n], at most POSENC_MAX_FREQUENCY in size. context: positions, >= 0. */
+posenc_status posenc_frequency_report(const double *theta, int64_t n, double context, posenc_frequency *report);
 
 typedef struct posenc_progression {
     int holds;      /**< 1: |first - second| <= atol + rtol |second| in every channel */
