@@ -78,22 +78,23 @@ void test_f8_rounding(void **state) {
     test_report_exact("float32 rounded to 8-bit floats", (size_t)HALF_PROBES);
 }
 
-/* 8 bytes of VF rows in any order, at any place of the row. */
+/* Bytes of VF rows in any order, at any place of the row. */
 void test_f8_transposition(void **state) {
     (void)state;
+    const size_t n = V_COLUMNS_OF_8;
     static test_guarded memory;
     begin("transposition of bytes");
     for (int p = 0; p < N_PLACES; p++)
-        for (size_t width = 8; width <= 11; width++) {
-            uint8_t *table = test_guarded_place(&memory, VF * width, place(p, 1)), out[8 * VF];
+        for (size_t width = n; width <= n + 3; width++) {
+            uint8_t *table = test_guarded_place(&memory, VF * width, place(p, 1)), out[V_COLUMNS_OF_8 * VF];
             const void *rows[VF];
             for (size_t i = 0; i < VF * width; i++)
                 table[i] = (uint8_t)test_random();
             for (size_t t = 0; t < VF; t++)
                 rows[t] = table + (VF - 1 - t * 3 % VF) * width;
-            v_transpose_8(rows, width - 8, out);
+            v_transpose_8(rows, width - n, out);
             for (size_t i = 0; i < sizeof out; i++)
-                if (out[i] != ((const uint8_t *)rows[i % VF])[width - 8 + i / VF])
+                if (out[i] != ((const uint8_t *)rows[i % VF])[width - n + i / VF])
                     test_fail("byte %zu of row %zu", i / VF, i % VF);
             test_count(sizeof out);
         }

@@ -147,21 +147,30 @@ V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
     *first = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), _mm256_set1_ps(0x1p8f));
     *second = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)), _mm256_set1_ps(0x1p8f));
 }
-/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+/* 16 bytes of rows 0 and 4, from byte `first` on */
+V_INLINE __m256i v_two_lanes_(const void *const *rows, size_t first) {
+    const __m128i *low = (const __m128i *)(const void *)((const char *)rows[0] + first);
+    const __m128i *high = (const __m128i *)(const void *)((const char *)rows[4] + first);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low)), _mm_loadu_si128(high), 1);
+}
+enum { V_COLUMNS_OF_8 = 16 };
+/* V_COLUMNS_OF_8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t. Rows t and t + 4
+ * lie in one register, so that its halves need no more than one permutation. */
 V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
-    __m128i row[8], pair[4], four[4];
-    for (int t = 0; t < 8; t++)
-        row[t] = _mm_loadl_epi64((const __m128i *)(const void *)((const char *)rows[t] + first));
+    __m256i two[4], pair[4], done[4];
     for (int t = 0; t < 4; t++)
-        pair[t] = _mm_unpacklo_epi8(row[2 * t], row[2 * t + 1]);
-    for (int t = 0; t < 2; t++) {
-        four[2 * t] = _mm_unpacklo_epi16(pair[2 * t], pair[2 * t + 1]);
-        four[2 * t + 1] = _mm_unpackhi_epi16(pair[2 * t], pair[2 * t + 1]);
+        two[t] = v_two_lanes_(rows + t, first);
+    for (int t = 0; t < 4; t += 2) {
+        pair[t / 2] = _mm256_unpacklo_epi8(two[t], two[t + 1]);
+        pair[t / 2 + 2] = _mm256_unpackhi_epi8(two[t], two[t + 1]);
     }
-    for (int c = 0; c < 2; c++) {
-        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c), _mm_unpacklo_epi32(four[c], four[2 + c]));
-        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c + 16), _mm_unpackhi_epi32(four[c], four[2 + c]));
+    for (int c = 0; c < 4; c += 2) {
+        done[c] = _mm256_unpacklo_epi16(pair[c], pair[c + 1]);
+        done[c + 1] = _mm256_unpackhi_epi16(pair[c], pair[c + 1]);
     }
+    const __m256i by_number = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    for (int c = 0; c < 4; c++)
+        _mm256_storeu_si256((__m256i *)(void *)(out + 32 * c), _mm256_permutevar8x32_epi32(done[c], by_number));
 }
 V_INLINE vf v_load_f8_e4m3_n(const uint8_t *p, size_t n) {
     uint64_t bytes = 0;
@@ -195,17 +204,11 @@ V_INLINE vf v_load_bf16(const uint16_t *p) { return v_from_bf16_(_mm_loadu_si128
 V_INLINE vf v_load_bf16_n(const uint16_t *p, size_t n) { return v_from_bf16_(v_load_16_n_(p, n)); }
 V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)(void *)p, v_to_bf16_(a)); }
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) { v_store_16_n_(p, v_to_bf16_(a), n); }
-V_INLINE __m128i v_eight_of_16_(const void *row, size_t first) {
-    return _mm_loadu_si128((const __m128i *)(const void *)((const uint16_t *)row + first));
-}
-/* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t. Rows t and t + 4 lie in one
- * register, so that its halves need no more than one permutation. */
+/* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t, as above. */
 V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *out) {
     __m256i two[4], pair[4], done[4];
-    for (int t = 0; t < 4; t++) {
-        two[t] = _mm256_castsi128_si256(v_eight_of_16_(rows[t], first));
-        two[t] = _mm256_inserti128_si256(two[t], v_eight_of_16_(rows[t + 4], first), 1);
-    }
+    for (int t = 0; t < 4; t++)
+        two[t] = v_two_lanes_(rows + t, 2 * first);
     for (int t = 0; t < 4; t += 2) {
         pair[t / 2] = _mm256_unpacklo_epi16(two[t], two[t + 1]);
         pair[t / 2 + 2] = _mm256_unpackhi_epi16(two[t], two[t + 1]);

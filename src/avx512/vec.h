@@ -99,31 +99,32 @@ V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
     *first = _mm512_mul_ps(_mm512_cvtph_ps(_mm512_castsi512_si256(halves)), _mm512_set1_ps(0x1p8f));
     *second = _mm512_mul_ps(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, 1)), _mm512_set1_ps(0x1p8f));
 }
-/* 8 numbers of 8 bits of 8 rows: columns 2 c and 2 c + 1 in out[c] */
-V_INLINE void v_transpose_eight_(const void *const *rows, size_t first, __m128i out[4]) {
-    __m128i row[8], pair[4], four[4];
-    for (int t = 0; t < 8; t++)
-        row[t] = _mm_loadl_epi64((const __m128i *)(const void *)((const char *)rows[t] + first));
-    for (int t = 0; t < 4; t++)
-        pair[t] = _mm_unpacklo_epi8(row[2 * t], row[2 * t + 1]);
-    for (int t = 0; t < 2; t++) {
-        four[2 * t] = _mm_unpacklo_epi16(pair[2 * t], pair[2 * t + 1]);
-        four[2 * t + 1] = _mm_unpackhi_epi16(pair[2 * t], pair[2 * t + 1]);
-    }
-    for (int c = 0; c < 2; c++) {
-        out[2 * c] = _mm_unpacklo_epi32(four[c], four[2 + c]);
-        out[2 * c + 1] = _mm_unpackhi_epi32(four[c], four[2 + c]);
-    }
+/* 16 bytes of rows 0, 4, 8 and 12, from byte `first` on */
+V_INLINE __m512i v_four_lanes_(const void *const *rows, size_t first) {
+    __m128i lane[4];
+    for (int i = 0; i < 4; i++)
+        lane[i] = _mm_loadu_si128((const __m128i *)(const void *)((const char *)rows[4 * i] + first));
+    __m512i four = _mm512_inserti32x4(_mm512_castsi128_si512(lane[0]), lane[1], 1);
+    return _mm512_inserti32x4(_mm512_inserti32x4(four, lane[2], 2), lane[3], 3);
 }
-/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+enum { V_COLUMNS_OF_8 = 16 };
+/* V_COLUMNS_OF_8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t. Rows t, t + 4, ..
+ * lie in one register, so that the lanes of 128 bits need no more than one permutation. */
 V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
-    __m128i low[4], high[4];
-    v_transpose_eight_(rows, first, low);
-    v_transpose_eight_(rows + 8, first, high);
-    for (int c = 0; c < 4; c++) {
-        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c), _mm_unpacklo_epi64(low[c], high[c]));
-        _mm_storeu_si128((__m128i *)(void *)(out + 32 * c + 16), _mm_unpackhi_epi64(low[c], high[c]));
+    __m512i four[4], pair[4], done[4];
+    for (int t = 0; t < 4; t++)
+        four[t] = v_four_lanes_(rows + t, first);
+    for (int t = 0; t < 4; t += 2) {
+        pair[t / 2] = _mm512_unpacklo_epi8(four[t], four[t + 1]);
+        pair[t / 2 + 2] = _mm512_unpackhi_epi8(four[t], four[t + 1]);
     }
+    for (int c = 0; c < 4; c += 2) {
+        done[c] = _mm512_unpacklo_epi16(pair[c], pair[c + 1]);
+        done[c + 1] = _mm512_unpackhi_epi16(pair[c], pair[c + 1]);
+    }
+    const __m512i by_number = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    for (int c = 0; c < 4; c++)
+        _mm512_storeu_si512(out + 64 * c, _mm512_permutexvar_epi32(by_number, done[c]));
 }
 V_INLINE vf v_load_f8_e4m3_n(const uint8_t *p, size_t n) {
     return v_from_f8_e4m3_(_mm_maskz_loadu_epi8(v_first_lanes_(n), p));
@@ -156,19 +157,11 @@ V_INLINE void v_store_bf16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *)(
 V_INLINE void v_store_bf16_n(uint16_t *p, vf a, size_t n) {
     _mm256_mask_storeu_epi16(p, v_first_lanes_(n), v_to_bf16_(a));
 }
-V_INLINE __m128i v_eight_of_16_(const void *row, size_t first) {
-    return _mm_loadu_si128((const __m128i *)(const void *)((const uint16_t *)row + first));
-}
-/* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t. Rows t, t + 4, .. lie in one
- * register, so that the lanes of 128 bits need no more than one permutation. */
+/* 8 numbers of 16 bits of each of VF rows: out[c * VF + t] is number first + c of row t, as above. */
 V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *out) {
     __m512i four[4], pair[4], done[4];
-    for (int t = 0; t < 4; t++) {
-        four[t] = _mm512_castsi128_si512(v_eight_of_16_(rows[t], first));
-        four[t] = _mm512_inserti32x4(four[t], v_eight_of_16_(rows[t + 4], first), 1);
-        four[t] = _mm512_inserti32x4(four[t], v_eight_of_16_(rows[t + 8], first), 2);
-        four[t] = _mm512_inserti32x4(four[t], v_eight_of_16_(rows[t + 12], first), 3);
-    }
+    for (int t = 0; t < 4; t++)
+        four[t] = v_four_lanes_(rows + t, 2 * first);
     for (int t = 0; t < 4; t += 2) {
         pair[t / 2] = _mm512_unpacklo_epi16(four[t], four[t + 1]);
         pair[t / 2 + 2] = _mm512_unpackhi_epi16(four[t], four[t + 1]);

@@ -122,7 +122,8 @@ V_INLINE void v_load_f8_e4m3_pair(const uint8_t *p, vf *first, vf *second) {
     *first = vmulq_n_f32(vcvt_f32_f16(vget_low_f16(numbers)), 0x1p8f);
     *second = vmulq_n_f32(vcvt_high_f32_f16(numbers), 0x1p8f);
 }
-/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+enum { V_COLUMNS_OF_8 = 8 };
+/* V_COLUMNS_OF_8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
 V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
     uint8x8x4_t four;
     for (int t = 0; t < 4; t++)

@@ -141,7 +141,8 @@ V_INLINE void v_store_f8_e4m3_n(uint8_t *p, vf a, size_t n) {
     __riscv_vse8_v_u8mf4(p, __riscv_vnsrl_wx_u8mf4(__riscv_vnsrl_wx_u16mf2(numbers, 0, VF), 0, VF), n);
 }
 V_INLINE void v_store_f8_e4m3(uint8_t *p, vf a) { v_store_f8_e4m3_n(p, a, VF); }
-/* 8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
+enum { V_COLUMNS_OF_8 = 8 };
+/* V_COLUMNS_OF_8 numbers of 8 bits of each of VF rows: out[c * VF + t] is number first + c of row t */
 V_INLINE void v_transpose_8(const void *const *rows, size_t first, uint8_t *out) {
 #if VF == 4
 #define ROW(t) __riscv_vle8_v_u8mf2((const uint8_t *)rows[t] + first, 8)

@@ -167,9 +167,10 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
  *
  * Channels go by cache lines: rows of heads side by side are some KB apart and share a few sets of the first cache,
  * which would lose a line before all of it is used. */
-enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = EARLY_CHANNELS };
+enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = 8 };
 
 _Static_assert(POSENC_FEW_ROWS % VF == 0, "whole vectors");
+_Static_assert(FEW_CHANNELS == POSENC_QUANT_BLOCK, "few_bytes takes a block");
 
 /* One head: its first row of x, and POSENC_FEW_ROWS of its rows. */
 typedef struct few_head {
@@ -181,12 +182,12 @@ V_INLINE float few_x(const posenc_dot_few_args *a, const few_head *head, size_t 
     return ((const float *)(const void *)(head->x + (ptrdiff_t)i * a->x_stride))[c];
 }
 
-/* Adds the products of channels [c, c + n) of a type of 16 or 8 bits. n is a multiple of EIGHT. */
+/* Adds the products of channels [c, c + n) of a type of 16 or 8 bits. n is a multiple of early_channels(). */
 V_INLINE void few_early(const posenc_dot_few_args *a, const few_head *head, size_t c, size_t n, const size_t n_x,
-                         const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
+                        const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     uint16_t columns[FEW_VECTORS][FEW_CHANNELS * VF];
     for (size_t v = 0; v < FEW_VECTORS; v++)
-        for (size_t k = 0; k < n; k += EIGHT)
+        for (size_t k = 0; k < n; k += early_channels(type))
             transpose_early(head->rows + v * VF, c + k, typed_out(columns[v], k * VF, type), type);
     for (size_t eight = 0; eight < n; eight += EIGHT) {
         for (size_t k = eight; k < eight + EIGHT; k += 2) {
@@ -199,6 +200,28 @@ V_INLINE void few_early(const posenc_dot_few_args *a, const few_head *head, size
                         sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k + at)), channel[at][v], sum[i][v]);
         }
         fetch_some(f, EIGHT * POSENC_FEW_ROWS);
+    }
+}
+
+/* Adds the products of a block of integers in bytes, from channel c on. */
+V_INLINE void few_bytes(const posenc_dot_few_args *a, const few_head *head, size_t c, const size_t n_x,
+                        const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
+    const size_t first = bytes_before(c, type), numbers = first + posenc_header_bytes(type);
+    uint8_t columns[FEW_VECTORS][POSENC_QUANT_BLOCK * VF];
+    vf scales[FEW_VECTORS];
+    for (size_t v = 0; v < FEW_VECTORS; v++) {
+        scales[v] = v_gather_f16(head->rows + v * VF, first);
+        for (size_t k = 0; k < POSENC_QUANT_BLOCK; k += V_COLUMNS_OF_8)
+            v_transpose_8(head->rows + v * VF, numbers + k, columns[v] + k * VF);
+    }
+    for (size_t k = 0; k < POSENC_QUANT_BLOCK; k++) {
+        for (size_t v = 0; v < FEW_VECTORS; v++) {
+            vf channel = v_mul(scales[v], v_load_i8((const int8_t *)columns[v] + k * VF));
+            for (size_t i = 0; i < n_x; i++)
+                sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
+        }
+        if (k % EIGHT == EIGHT - 1)
+            fetch_some(f, EIGHT * POSENC_FEW_ROWS);
     }
 }
 
@@ -250,9 +273,11 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
     for (size_t c = 0, n; c < a->dim; c += n) {
         size_t left = a->dim - c;
         n = left < FEW_CHANNELS ? left : FEW_CHANNELS;
-        if (is_early && left >= EIGHT) {
-            n -= n % EIGHT;
+        if (is_early && left >= early_channels(type)) {
+            n -= n % early_channels(type);
             few_early(a, head, c, n, n_x, type, sum, f);
+        } else if (posenc_has_blocks(type) && posenc_packing_of(type) == POSENC_IN_BYTES) {
+            few_bytes(a, head, c, n_x, type, sum, f);
         } else {
             few_blocks(a, head, c, n, n_x, type, sum, f);
         }

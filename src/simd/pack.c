@@ -22,11 +22,11 @@ V_INLINE void pack_block(const void *const *rows, size_t n_rows, size_t c, size_
         v_store(to + k * POSENC_PANEL, block[k]);
 }
 
-/* Packs EARLY_CHANNELS channels of VF rows of a type of 16 or 8 bits. */
+/* Packs early_channels() channels of VF rows of a type of 16 or 8 bits. */
 V_INLINE void pack_early(const void *const *rows, size_t c, float *to, const posenc_dtype type) {
-    uint16_t columns[EARLY_CHANNELS * VF];
+    uint16_t columns[EARLY_BYTES / sizeof(uint16_t) * VF];
     transpose_early(rows, c, columns, type);
-    for (size_t k = 0; k < EARLY_CHANNELS; k += 2) {
+    for (size_t k = 0; k < early_channels(type); k += 2) {
         vf first, second;
         load_pair_typed(columns, k * VF, type, &first, &second);
         v_store(to + k * POSENC_PANEL, first);
@@ -51,8 +51,9 @@ V_INLINE void pack_typed(const posenc_pack_rows_args *a, const posenc_dtype type
         float *to = a->panels + t / POSENC_PANEL * a->dim * POSENC_PANEL + t % POSENC_PANEL;
         size_t n_rows = lanes_from(t, a->n_rows), c = 0;
         const int is_early = is_transposed_early(type);
-        for (; is_early && n_rows == VF && c + EARLY_CHANNELS <= a->dim; c += EARLY_CHANNELS) {
-            fetch_some(&f, EARLY_CHANNELS * VF);
+        const size_t early = early_channels(type);
+        for (; is_early && n_rows == VF && c + early <= a->dim; c += early) {
+            fetch_some(&f, early * VF);
             pack_early(rows, c, to + c * POSENC_PANEL, type);
         }
         for (; n_rows == VF && c + VF <= a->dim; c += VF) {

@@ -94,14 +94,19 @@ V_INLINE void load_pair_typed(const void *p, size_t i, const posenc_dtype type, 
     *second = load_typed(p, i + VF, VF, type);
 }
 
-/* Channels that are transposed before they are widened: of types of 16 bits and of 8. */
-enum { EARLY_CHANNELS = 8 };
+/* Types of 16 bits and of 8 are transposed before they are widened: EARLY_BYTES of a row at most, and so many
+ * channels. */
+enum { EARLY_BYTES = 16 };
+
+V_INLINE size_t early_channels(const posenc_dtype type) {
+    return posenc_element_bytes(type) == 1 ? V_COLUMNS_OF_8 : EARLY_BYTES / sizeof(uint16_t);
+}
 
 V_INLINE int is_transposed_early(const posenc_dtype type) {
     return posenc_element_bytes(type) == 1 || posenc_element_bytes(type) == 2;
 }
 
-/* Element c * VF + t of columns becomes element first + c of row t, for EARLY_CHANNELS channels of VF rows. */
+/* Element c * VF + t of columns becomes element first + c of row t, for early_channels() channels of VF rows. */
 V_INLINE void transpose_early(const void *const *rows, size_t first, void *columns, const posenc_dtype type) {
     if (posenc_element_bytes(type) == 1)
         v_transpose_8(rows, first, columns);
