@@ -118,7 +118,7 @@ def program_cells(document, row):
 
 def programs(texts):
     """The table of whole programs. texts: {document: its text}."""
-    lines = ['|tokens a second, one thread|without|with posenc|ratio|', '|---|---|---|---|']
+    lines = ['|tokens a second, one thread|without|with posenc|median of ratios|', '|---|---|---|---|']
     for words, document, begin in PROGRAMS:
         row, = [line for line in texts[document].splitlines() if line.startswith(begin)]
         without, with_posenc, times = program_cells(document, row)

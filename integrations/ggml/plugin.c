@@ -12,6 +12,7 @@
 #include "interface.h"
 #include "ops.h"
 #include "options.h"
+#include "probe.h"
 #include "stats.h"
 
 /* Below this a second thread costs more than it saves; measured with libgomp's threads awake. */
@@ -111,6 +112,7 @@ static const char *compute_node(backend_state *state, struct ggml_tensor *node) 
 
 static enum ggml_status compute_graph(ggml_backend_t backend, struct ggml_cgraph *graph) {
     stats_split();
+    probe_end();
     for (int i = 0; i < ggml_graph_n_nodes(graph); i++) {
         struct ggml_tensor *node = ggml_graph_node(graph, i);
         if (computes_nothing(node) || !is_wanted(node))
@@ -169,6 +171,7 @@ static ggml_backend_t open_backend(ggml_backend_dev_t device, const char *parame
     backend->iface.graph_compute = compute_graph;
     backend->device = device;
     backend->context = state;
+    probe_expect();
     return backend;
 }
 
@@ -229,7 +232,9 @@ static decline why_declined(const operation *found, const struct ggml_tensor *no
     posenc_status status = found->check(node);
     if (status == POSENC_OK && found->check_arguments != NULL)
         status = found->check_arguments(node);
-    return status == POSENC_OK ? TAKEN : status == POSENC_ERR_DTYPE ? TYPES : OTHER_SHAPE;
+    if (status != POSENC_OK)
+        return status == POSENC_ERR_DTYPE ? TYPES : OTHER_SHAPE;
+    return node->op == GGML_OP_FLASH_ATTN_EXT && probe_asks(node) ? PROBE : TAKEN;
 }
 
 static bool device_takes(ggml_backend_dev_t device, const struct ggml_tensor *node) {

@@ -9,7 +9,7 @@ enum { MAX_OPERATIONS = 8 };
 
 static const char *const reasons[N_DECLINES] = {
     [TAKEN] = "taken", [UNKNOWN_ARGUMENTS] = "unknown arguments", [TOO_SMALL] = "not worth a split",
-    [TYPES] = "types", [OTHER_SHAPE] = "shape or values",
+    [TYPES] = "types", [OTHER_SHAPE] = "shape or values",         [PROBE] = "probe of -fa auto",
 };
 
 typedef struct counts {

@@ -16,6 +16,7 @@ typedef enum decline {
     TOO_SMALL,         /* less work than a split of the graph costs */
     TYPES,             /* of a tensor */
     OTHER_SHAPE,       /* extents, strides, overlaps or values of arguments */
+    PROBE,             /* llama.cpp's question whether flash attention stays on (probe.h) */
     N_DECLINES
 } decline;
 
