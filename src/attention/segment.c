@@ -53,9 +53,10 @@ static posenc_softmax_row_args scores_of(const posenc_attention_block *b, int64_
         args.bytes += b->first;
     if (args.by_key.product != NULL)
         args.by_key.product += (ptrdiff_t)b->first * args.by_key.key_stride;
-    posenc_score_args_tree(u->call->args->params, &u->call->scores, posenc_attention_place(u, pair), b->first, b->n,
-                           bytes, &args);
-    if (u->call->args->params->block_mask != NULL)
+    const posenc_score_params *params = u->call->args->params;
+    if (params->tree != NULL)
+        posenc_score_args_tree(params, &u->call->scores, posenc_attention_place(u, pair), b->first, b->n, bytes, &args);
+    if (params->block_mask != NULL)
         posenc_block_cells_bytes(b->cells[pair], bytes, &args);
     args.x = args.y = u->scores + (size_t)pair * BLOCK;
     return args;
@@ -67,7 +68,7 @@ static __attribute__((noinline)) void soften(posenc_attention_block *b, int64_t 
     const posenc_attention_unit *u = b->unit;
     float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
-    if (u->call->args->params->block_mask == NULL)
+    if (u->call->args->params->bool_mask != NULL && u->call->args->params->block_mask == NULL)
         posenc_attention_fetch_bytes(b, pair, UINT32_MAX);
     if (b->visible[pair].begin == b->visible[pair].end)
         return;

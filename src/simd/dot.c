@@ -170,7 +170,7 @@ void VARIANT(dot_rows)(const posenc_dot_rows_args *a) {
 enum { FEW_VECTORS = POSENC_FEW_ROWS / VF, FEW_CHANNELS = 32, EIGHT = 8 };
 
 _Static_assert(POSENC_FEW_ROWS % VF == 0, "whole vectors");
-_Static_assert(FEW_CHANNELS == POSENC_QUANT_BLOCK, "few_bytes takes a block");
+_Static_assert(FEW_CHANNELS == POSENC_QUANT_BLOCK, "few_integers takes a block");
 
 /* One head: its first row of x, and POSENC_FEW_ROWS of its rows. */
 typedef struct few_head {
@@ -203,20 +203,41 @@ V_INLINE void few_early(const posenc_dot_few_args *a, const few_head *head, size
     }
 }
 
-/* Adds the products of a block of integers in bytes, from channel c on. */
-V_INLINE void few_bytes(const posenc_dot_few_args *a, const few_head *head, size_t c, const size_t n_x,
-                        const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
-    const size_t first = bytes_before(c, type), numbers = first + posenc_header_bytes(type);
-    uint8_t columns[FEW_VECTORS][POSENC_QUANT_BLOCK * VF];
-    vf scales[FEW_VECTORS];
+/* 1 for formats whose integers are transposed before they are widened. The fifth bits of others lie apart. */
+V_INLINE int has_few_integers(const posenc_dtype type) {
+    return posenc_has_blocks(type) && posenc_packing_of(type) != POSENC_IN_FIVE_BITS;
+}
+
+/* Integer c of a block of row t becomes columns[c * VF + t], for VF rows; `first`: bytes before the integers. */
+V_INLINE void transpose_integers(const void *const *rows, size_t first, int8_t *columns, const posenc_dtype type) {
+    const int is_packed = posenc_packing_of(type) == POSENC_IN_NIBBLES;
+    const size_t half = POSENC_QUANT_BLOCK / 2, n = is_packed ? half : POSENC_QUANT_BLOCK;
+    for (size_t k = 0; k < n; k += V_COLUMNS_OF_8)
+        v_transpose_8(rows, first + k, (uint8_t *)columns + k * VF);
+    for (size_t i = 0; is_packed && i < half * VF; i += VF * sizeof(float)) {
+        vi nibbles = vi_load(columns + i);
+        vi_store(columns + i, vi_low_nibbles(nibbles, posenc_integers_of(type)));
+        vi_store(columns + half * VF + i, vi_high_nibbles(nibbles, posenc_integers_of(type)));
+    }
+}
+
+/* Adds the products of a block of integers, from channel c on. */
+V_INLINE void few_integers(const posenc_dot_few_args *a, const few_head *head, size_t c, const size_t n_x,
+                           const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
+    const size_t first = bytes_before(c, type);
+    int8_t columns[FEW_VECTORS][POSENC_QUANT_BLOCK * VF];
+    vf scales[FEW_VECTORS], offsets[FEW_VECTORS], rise = v_set1((float)posenc_rise_of(type));
     for (size_t v = 0; v < FEW_VECTORS; v++) {
         scales[v] = v_gather_f16(head->rows + v * VF, first);
-        for (size_t k = 0; k < POSENC_QUANT_BLOCK; k += V_COLUMNS_OF_8)
-            v_transpose_8(head->rows + v * VF, numbers + k, columns[v] + k * VF);
+        if (posenc_has_offset(type))
+            offsets[v] = v_gather_f16(head->rows + v * VF, first + sizeof(uint16_t));
+        transpose_integers(head->rows + v * VF, first + posenc_header_bytes(type), columns[v], type);
     }
     for (size_t k = 0; k < POSENC_QUANT_BLOCK; k++) {
         for (size_t v = 0; v < FEW_VECTORS; v++) {
-            vf channel = v_mul(scales[v], v_load_i8((const int8_t *)columns[v] + k * VF));
+            vf number = v_load_i8(columns[v] + k * VF);
+            vf channel =
+                posenc_has_offset(type) ? v_fma(scales[v], v_add(number, rise), offsets[v]) : v_mul(scales[v], number);
             for (size_t i = 0; i < n_x; i++)
                 sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
         }
@@ -276,8 +297,8 @@ V_INLINE void few_step(const posenc_dot_few_args *a, const few_head *head, char 
         if (is_early && left >= early_channels(type)) {
             n -= n % early_channels(type);
             few_early(a, head, c, n, n_x, type, sum, f);
-        } else if (posenc_has_blocks(type) && posenc_packing_of(type) == POSENC_IN_BYTES) {
-            few_bytes(a, head, c, n_x, type, sum, f);
+        } else if (has_few_integers(type)) {
+            few_integers(a, head, c, n_x, type, sum, f);
         } else {
             few_blocks(a, head, c, n, n_x, type, sum, f);
         }

@@ -84,8 +84,6 @@ static size_t count_of(const int32_t *counts, int64_t row) {
 void posenc_score_args_blocks(const posenc_score_params *params, posenc_row_place at, posenc_row_blocks *blocks,
                               posenc_softmax_row_args *args) {
     const posenc_block_mask *m = params->block_mask;
-    if (m == NULL)
-        return;
     int64_t row = posenc_block_mask_row(m, at);
     *blocks = (posenc_row_blocks){
         .partial = m->partial_blocks != NULL ? m->partial_blocks + row * m->n_max : NULL,

@@ -472,8 +472,6 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
 void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
                             size_t n, uint8_t *bytes, posenc_softmax_row_args *args) {
     const posenc_tree *tree = params->tree;
-    if (tree == NULL)
-        return;
     int64_t end = params->sequences.k_end != NULL ? params->sequences.k_end[at.batch] : y->ne[0];
     tree_span own = {end - y->ne[1], end}, keys = {(int64_t)first, (int64_t)(first + n)};
     tree_part part = posenc_tree_part(tree->parents + at.batch * tree->batch_stride, at.query, own, keys, bytes);

@@ -45,7 +45,7 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
                               posenc_softmax_row_args *args);
 
 /* Masks the keys of first .. first + n - 1 (args counts from first) that the tree masks; bytes has room for
- * POSENC_TREE_BYTES. No-op without a tree. */
+ * POSENC_TREE_BYTES. The call has a tree: where each row asks, those without take longer. */
 void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
                             size_t n, uint8_t *bytes, posenc_softmax_row_args *args);
 
