@@ -60,6 +60,19 @@ static truth_tensor tensor_of(posenc_dtype type, double size, int64_t ne0, int64
     return t;
 }
 
+/* Bytes of a mask: here and there, or in runs, as those of windows and documents are. */
+static void draw_bytes(scene *s) {
+    int is_in_runs = truth_below(2) != 0, is_set = 0;
+    for (size_t k = 0, left = 0; k < sizeof s->bytes; k++) {
+        if (left == 0) {
+            is_set = is_in_runs ? !is_set : truth_below(3) != 0;
+            left = is_in_runs ? 1 + (size_t)truth_below(60) : 1;
+        }
+        left--;
+        s->bytes[k] = is_set ? (uint8_t)(1 + truth_below(255)) : 0;
+    }
+}
+
 static void make_positions(scene *s) {
     posenc_score_params *p = &s->params;
     p->mask = random_mask();
@@ -95,8 +108,7 @@ static void make_positions(scene *s) {
     p->sequences.origins = truth_below(3) == 0 ? s->origins : NULL;
     if (truth_below(5) == 0) {
         int64_t by_query = truth_below(2) * truth_below(40), by_head = truth_below(2) * truth_below(400);
-        for (size_t k = 0; k < sizeof s->bytes; k++)
-            s->bytes[k] = truth_below(3) ? (uint8_t)(1 + truth_below(255)) : 0;
+        draw_bytes(s);
         s->bool_mask =
             (posenc_bool_mask){s->bytes, {1, by_query, by_head, s->n_k}, truth_below(2) ? POSENC_KEEP : POSENC_DROP};
         p->bool_mask = &s->bool_mask;
