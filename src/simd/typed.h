@@ -94,10 +94,10 @@ V_INLINE void load_pair_typed(const void *p, size_t i, const posenc_dtype type, 
     *second = load_typed(p, i + VF, VF, type);
 }
 
-/* Types of 16 bits and of 8 are transposed before they are widened: EARLY_BYTES of a row at most, and so many
- * channels. */
+/* Types of 16 bits and of 8 are transposed before they are widened: at a time EARLY_BYTES of a row at most. */
 enum { EARLY_BYTES = 16 };
 
+/* Channels that are transposed at a time. */
 V_INLINE size_t early_channels(const posenc_dtype type) {
     return posenc_element_bytes(type) == 1 ? V_COLUMNS_OF_8 : EARLY_BYTES / sizeof(uint16_t);
 }
