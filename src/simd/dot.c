@@ -227,18 +227,17 @@ V_INLINE void few_integers(const posenc_dot_few_args *a, const few_head *head, s
                            const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS], fetching *f) {
     const size_t first = bytes_before(c, type);
     int8_t columns[FEW_VECTORS][POSENC_QUANT_BLOCK * VF];
-    vf scales[FEW_VECTORS], offsets[FEW_VECTORS], rise = v_set1((float)posenc_rise_of(type));
+    block_headers headers[FEW_VECTORS];
     for (size_t v = 0; v < FEW_VECTORS; v++) {
-        scales[v] = v_gather_f16(head->rows + v * VF, first);
-        if (posenc_has_offset(type))
-            offsets[v] = v_gather_f16(head->rows + v * VF, first + sizeof(uint16_t));
+        headers[v] = gather_headers(head->rows + v * VF, first, type);
         transpose_integers(head->rows + v * VF, first + posenc_header_bytes(type), columns[v], type);
     }
     for (size_t k = 0; k < POSENC_QUANT_BLOCK; k++) {
         for (size_t v = 0; v < FEW_VECTORS; v++) {
             vf number = v_load_i8(columns[v] + k * VF);
-            vf channel =
-                posenc_has_offset(type) ? v_fma(scales[v], v_add(number, rise), offsets[v]) : v_mul(scales[v], number);
+            if (posenc_has_offset(type))
+                number = v_add(number, v_set1((float)posenc_rise_of(type)));
+            vf channel = scale_numbers(headers[v], number, type);
             for (size_t i = 0; i < n_x; i++)
                 sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
         }
@@ -253,18 +252,15 @@ V_INLINE void few_block(const posenc_dot_few_args *a, const few_head *head, size
                         const size_t n_x, const posenc_dtype type, vf sum[POSENC_FEW][FEW_VECTORS]) {
     const int has_scales = posenc_has_blocks(type);
     const void *const *rows = head->rows + v * VF;
-    vf block[VF], scales = v_set1(1.0f), offsets = v_set1(0.0f);
+    vf block[VF];
     for (size_t t = 0; t < VF; t++)
         block[t] = has_scales ? load_numbers(rows[t], c, type) : load_typed(rows[t], c, n, type);
+    block_headers headers = {v_set1(1.0f), v_set1(0.0f)};
     if (has_scales)
-        scales = v_gather_f16(rows, bytes_before(c, type));
-    if (has_scales && posenc_has_offset(type))
-        offsets = v_gather_f16(rows, bytes_before(c, type) + sizeof(uint16_t));
+        headers = gather_headers(rows, bytes_before(c, type), type);
     v_transpose(block);
     for (size_t k = 0; k < n; k++) {
-        vf channel = has_scales ? v_mul(scales, block[k]) : block[k];
-        if (has_scales && posenc_has_offset(type))
-            channel = v_fma(scales, block[k], offsets);
+        vf channel = has_scales ? scale_numbers(headers, block[k], type) : block[k];
         for (size_t i = 0; i < n_x; i++)
             sum[i][v] = v_fma(v_set1(few_x(a, head, i, c + k)), channel, sum[i][v]);
     }

@@ -51,10 +51,28 @@ V_INLINE vf gather_offsets(const void *const *rows, size_t at, vf scales, const 
     return v_fma(v_set1((float)posenc_rise_of(type)), scales, v_gather_f16(rows, at + sizeof(uint16_t)));
 }
 
+/* Scales and offsets of a block, or of one block of each of VF rows. */
+typedef struct block_headers {
+    vf scales, offsets;
+} block_headers;
+
+/* Headers of blocks of VF rows, `at` bytes behind their addresses. */
+V_INLINE block_headers gather_headers(const void *const *rows, size_t at, const posenc_dtype type) {
+    block_headers h = {v_gather_f16(rows, at), v_set1(0.0f)};
+    if (posenc_has_offset(type))
+        h.offsets = v_gather_f16(rows, at + sizeof(uint16_t));
+    return h;
+}
+
+/* Channels by their integers, with the rise. */
+V_INLINE vf scale_numbers(block_headers h, vf numbers, const posenc_dtype type) {
+    return posenc_has_offset(type) ? v_fma(h.scales, numbers, h.offsets) : v_mul(h.scales, numbers);
+}
+
 V_INLINE vf load_blocks(const void *p, size_t i, const posenc_dtype type) {
     const uint16_t *header = (const uint16_t *)(const void *)((const char *)p + bytes_before(i, type));
-    vf scale = v_set1_f16(header), numbers = load_numbers(p, i, type);
-    return posenc_has_offset(type) ? v_fma(scale, numbers, v_set1_f16(header + 1)) : v_mul(scale, numbers);
+    block_headers h = {v_set1_f16(header), posenc_has_offset(type) ? v_set1_f16(header + 1) : v_set1(0.0f)};
+    return scale_numbers(h, load_numbers(p, i, type), type);
 }
 
 /* Loads elements of a float type. Where the type is no constant, a loop keeps one comparison for each type: with the
