@@ -92,7 +92,7 @@ static void open_scores(bench_job *base) {
     job->params = posenc_score_params_of(0.0883883f, s->mask);
     job->params.bias.alibi_slopes = s->alibi ? job->slopes : NULL;
     job->params.n_heads = s->n_heads;
-    job->params.output.masked = s->masked;
+    job->params.masked_output = s->masked;
     job->params.positions.query_start = s->n_k - s->n_q;
     job->x = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);
     job->y = bench_view(base, s->type, s->n_k, s->n_q, s->n_heads);

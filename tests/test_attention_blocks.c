@@ -209,12 +209,12 @@ static void compare_softmax(const blocks *c) {
     spoil(c, &x);
     scores_call call = {(int)truth_below(3), &x.view, want_sums};
     posenc_score_params as_bytes = s.params, as_blocks = s.params;
-    as_bytes.output.masked = POSENC_MASKED_WRITTEN;
+    as_bytes.masked_output = POSENC_MASKED_WRITTEN;
     as_bytes.bool_mask = &c->bytes;
     run_scores(&call, &as_bytes, &want.view);
     as_blocks.block_mask = &c->mask;
-    as_blocks.output.masked = (posenc_masked_output)truth_below(2);
-    int is_left = as_blocks.output.masked == POSENC_MASKED_UNTOUCHED;
+    as_blocks.masked_output = (posenc_masked_output)truth_below(2);
+    int is_left = as_blocks.masked_output == POSENC_MASKED_UNTOUCHED;
     for (int64_t at = 0; is_left && at < n_rows * s.n_k; at++) {
         int64_t row = at / s.n_k, j = at % s.n_k, i = row % s.n_q, h = row / s.n_q % s.n_heads,
                 b = row / s.n_q / s.n_heads;

@@ -114,7 +114,7 @@ static void compare_row(const plain_row *row, const truth_tensor *lse, int64_t i
     for (int64_t c = 0; c < v.view.ne[0]; c++, ++*n_values) {
         double bound = (4e-6 + 2.0 * logit) * LARGEST_V + rounding(out.view.dtype);
         got = (double)truth_get(&out.view, c, h, i, b);
-        if (row->sum == 0.0 && s.params.output.fully_masked == POSENC_FULLY_MASKED_NAN) {
+        if (row->sum == 0.0 && s.params.fully_masked == POSENC_FULLY_MASKED_NAN) {
             assert_true(isnan(got));
             continue;
         }
@@ -281,7 +281,7 @@ static void test_no_keys(void **state) {
     for (int round = 0; round < 6; round++) { /* without a sink, with each of these */
         enum { DIM = 8, N_Q = 3 };
         int is_nan = round % 2 && round / 2 != 2; /* a row with a finite sink has a sum */
-        params.output.fully_masked = round % 2 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
+        params.fully_masked = round % 2 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
         params.sinks = round < 2 ? NULL : &sinks[round / 2 - 1];
         params.n_heads = 1;
         float x[DIM * N_Q] = {0}, fused[DIM * N_Q], plain[DIM * N_Q];
@@ -308,7 +308,7 @@ static void test_nothing_in_a_block(void **state) {
     params.bias.alibi_slopes = &slope;
     params.n_heads = 1;
     for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty += POSENC_FULLY_MASKED_NAN) {
-        params.output.fully_masked = (posenc_fully_masked_row)empty;
+        params.fully_masked = (posenc_fully_masked_row)empty;
         compare_with_reference(&params, 1200, 1200);
     }
 }
@@ -320,7 +320,7 @@ static void test_masked_means_nothing(void **state) {
         open_attention(1 + truth_below(150));
         truth_tensor first = truth_tensor_random_of(out.view.dtype, out.view.ne);
         attend(&first.view);
-        s.params.output.masked = POSENC_MASKED_UNTOUCHED;
+        s.params.masked_output = POSENC_MASKED_UNTOUCHED;
         attend(&out.view);
         truth_same_views(&out.view, &first.view, "masked keys untouched");
         truth_tensor_free(&first);
@@ -328,7 +328,7 @@ static void test_masked_means_nothing(void **state) {
     }
     posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_causal());
     params.positions.query_start = POSENC_ALIGN_FIRST_KEY;
-    params.output.masked = POSENC_MASKED_UNTOUCHED;
+    params.masked_output = POSENC_MASKED_UNTOUCHED;
     compare_with_reference(&params, 200, 200);
 }
 

@@ -394,7 +394,7 @@ static void exact_row(const int32_t *list, int64_t n, int64_t i, int64_t h, int6
     }
     sum += sink == -INFINITY ? 0.0 : exp(sink - max);
     for (int64_t c = 0; c < dim; c++)
-        row[c] = sum > 0.0 ? row[c] / sum : s.params.output.fully_masked == POSENC_FULLY_MASKED_NAN ? (double)NAN : 0.0;
+        row[c] = sum > 0.0 ? row[c] / sum : s.params.fully_masked == POSENC_FULLY_MASKED_NAN ? (double)NAN : 0.0;
     free(logits);
 }
 

@@ -169,7 +169,7 @@ static const float *draw_common(void) {
     plain.cap = s.params.cap;
     plain.positions.query_start = scene_query(&s, 0, 0);
     plain.mask = truth_below(2) ? posenc_mask_causal() : posenc_mask_none();
-    plain.output.fully_masked = truth_below(2) ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
+    plain.fully_masked = truth_below(2) ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
     s.params = plain;
     return truth_below(2) ? s.sinks : NULL;
 }

@@ -116,7 +116,7 @@ static double check_call(const int64_t ne[4], float spread) {
     posenc_score_params params = random_params(ne);
     tensors t = new_tensors(ne, spread);
     truth_ok(posenc_softmax(&params, &t.s.view, &t.p.view, posenc_range_all()));
-    params.output.masked = (posenc_masked_output)(ne[0] % 2); /* means nothing here */
+    params.masked_output = (posenc_masked_output)(ne[0] % 2); /* means nothing here */
     truth_mark(&t.p);
     truth_tensor first = truth_tensor_random(ne);
     int64_t n_rows = ne[1] * ne[2] * ne[3];

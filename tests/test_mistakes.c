@@ -80,7 +80,7 @@ static void test_step(void **state) {
     IN_STEP(POSENC_ERR_POSITION, "params.positions", params = (posenc_score_params){.scale = 0.125f});
     IN_STEP(POSENC_ERR_SCALE, "cap is -1", params.cap = -1.0f);
     IN_STEP(POSENC_ERR_ENUM, "math is 99", step.math = (posenc_attention_math)99);
-    IN_STEP(POSENC_ERR_ENUM, "fully_masked", params.output.fully_masked = POSENC_FULLY_MASKED_UNIFORM);
+    IN_STEP(POSENC_ERR_ENUM, "fully_masked", params.fully_masked = POSENC_FULLY_MASKED_UNIFORM);
     IN_STEP(POSENC_ERR_NULL, "out", step.out = NULL);
     IN_STEP(POSENC_ERR_STRIDE, "out", step.out = (char *)out + 1);
     IN_STEP(POSENC_ERR_OVERLAP, "", step.out = q);

@@ -65,7 +65,7 @@ static void check_logits(const scene *s, int has_scores, double *l) {
 /* Probabilities, or exponentials with sums. */
 static void check_softmax(const scene *s, const posenc_softmax_sum *sums, double *l) {
     const double empty_rows[] = {0.0, 1.0 / (double)s->n_k, NAN},
-                 of_empty = sums != NULL ? 0.0 : empty_rows[s->params.output.fully_masked];
+                 of_empty = sums != NULL ? 0.0 : empty_rows[s->params.fully_masked];
     for (int64_t b = 0; b < s->n_batch; b++)
         for (int64_t h = 0; h < s->n_heads; h++)
             for (int64_t i = 0; i < s->n_q; i++) {
@@ -306,7 +306,7 @@ static void test_untouched(void **state) {
             bounds = s;
             keep_bounds(&bounds);
             truth_ok(call_of_form(round % 3, &s, &s.y, sums[0]));
-            s.params.output.masked = POSENC_MASKED_UNTOUCHED;
+            s.params.masked_output = POSENC_MASKED_UNTOUCHED;
             truth_ok(call_of_form(round % 3, &s, &other, sums[1]));
             n += check_untouched(&bounds, &s.y, &other);
             if (round % 3 == 2)

@@ -433,7 +433,7 @@ static void test_empty_part(void **state) {
     params.positions.query_start = -1;
     for (int tier = -1; truth_next_tier(&tier);)
         for (int empty = POSENC_FULLY_MASKED_ZEROS; empty <= POSENC_FULLY_MASKED_NAN; empty++) {
-            params.output.fully_masked = (posenc_fully_masked_row)empty;
+            params.fully_masked = (posenc_fully_masked_row)empty;
             truth_ok(posenc_softmax_partial(&params, &from, &to, &sum, posenc_range_all()));
             assert_true(y[0] == 0.0f && y[1] == 0.0f && sum.sum == 0.0f && sum.max == -INFINITY);
         }

@@ -74,7 +74,7 @@ static tree_call draw_call(void) {
         params.bias.alibi_slopes = slopes;
         params.mask = truth_below(2) ? posenc_mask_window(1 + truth_below(40)) : posenc_mask_causal();
     }
-    params.output.fully_masked = truth_below(2) ? POSENC_FULLY_MASKED_ZEROS : POSENC_FULLY_MASKED_NAN;
+    params.fully_masked = truth_below(2) ? POSENC_FULLY_MASKED_ZEROS : POSENC_FULLY_MASKED_NAN;
     c.params[0] = c.params[1] = params;
     return c;
 }

@@ -164,9 +164,9 @@ static int check_c26(const example *e) {
     params.bias.relative = &rel_bias;
     posenc_view masks = posenc_view_dense(mask, POSENC_F32, n, 1, 1, 1);
     params.bias.tensor = &masks;
-    params.output.fully_masked = is(e, "policy", "uniform") ? POSENC_FULLY_MASKED_UNIFORM
-                                 : is(e, "policy", "nan")   ? POSENC_FULLY_MASKED_NAN
-                                                            : POSENC_FULLY_MASKED_ZEROS;
+    params.fully_masked = is(e, "policy", "uniform") ? POSENC_FULLY_MASKED_UNIFORM
+                          : is(e, "policy", "nan")   ? POSENC_FULLY_MASKED_NAN
+                                                     : POSENC_FULLY_MASKED_ZEROS;
     if (cJSON_IsNumber(input(e, "sink"))) {
         sink = (float)value(e, "sink");
         params.sinks = &sink;

@@ -21,8 +21,8 @@ static truth_tensor random_tensor(int64_t ne0, int64_t ne1, int64_t ne2, double 
 
 void open_attention_of(int64_t n_k, int64_t head_dim, int64_t v_dim) {
     scene_open(&s, n_k);
-    if (s.params.output.fully_masked == POSENC_FULLY_MASKED_UNIFORM)
-        s.params.output.fully_masked = POSENC_FULLY_MASKED_ZEROS;
+    if (s.params.fully_masked == POSENC_FULLY_MASKED_UNIFORM)
+        s.params.fully_masked = POSENC_FULLY_MASKED_ZEROS;
     int64_t n_kv_heads = 1 + truth_below(s.n_heads); /* a divisor */
     while (s.n_heads % n_kv_heads != 0)
         n_kv_heads--;

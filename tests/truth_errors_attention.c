@@ -55,7 +55,7 @@ void test_attention_params(void **state) {
     RETURNS(POSENC_ERR_NULL, posenc_attention, &params, &q, &k, &v, &y, NULL, sizeof attention_scratch, all);
     RETURNS(POSENC_ERR_STRIDE, posenc_attention, &params, &q, &k, &v, &y, shifted(scratch, 1), sizeof attention_scratch,
             all);
-    params.output.fully_masked = POSENC_FULLY_MASKED_UNIFORM;
+    params.fully_masked = POSENC_FULLY_MASKED_UNIFORM;
     RETURNS(POSENC_ERR_ENUM, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
     params = posenc_score_params_of(1.0f, posenc_mask_none());
     params.cap = NAN;

@@ -107,10 +107,10 @@ void test_scores(void **state) {
     REFUSED(POSENC_ERR_SCALE, bias.alibi_batch_stride = N_HEADS);
     REFUSED(POSENC_ERR_STRIDE, bias.tensor_slopes = shifted(slopes, 2));
     REFUSED(POSENC_ERR_STRIDE, sinks = shifted(slopes, 3));
-    REFUSED(POSENC_ERR_ENUM, output.fully_masked = (posenc_fully_masked_row)3);
-    REFUSED(POSENC_ERR_ENUM, output.fully_masked = (posenc_fully_masked_row)-1);
-    REFUSED(POSENC_ERR_ENUM, output.masked = (posenc_masked_output)2);
-    REFUSED(POSENC_ERR_ENUM, output.masked = (posenc_masked_output)-1);
+    REFUSED(POSENC_ERR_ENUM, fully_masked = (posenc_fully_masked_row)3);
+    REFUSED(POSENC_ERR_ENUM, fully_masked = (posenc_fully_masked_row)-1);
+    REFUSED(POSENC_ERR_ENUM, masked_output = (posenc_masked_output)2);
+    REFUSED(POSENC_ERR_ENUM, masked_output = (posenc_masked_output)-1);
 }
 
 void test_score_positions(void **state) {

@@ -158,7 +158,7 @@ static void make_terms(scene *s) {
     p->bias.tensor_slopes = truth_below(2) ? s->bias_slopes : NULL;
     p->cap = truth_below(3) == 0 ? (float)truth_uniform(0.5, 60.0) : 0.0f;
     p->bias.tensor = truth_below(3) == 0 ? &s->bias.view : NULL;
-    p->output.fully_masked = (posenc_fully_masked_row)truth_below(3);
+    p->fully_masked = (posenc_fully_masked_row)truth_below(3);
     if (truth_below(4) == 0)
         p->bias.by_query = (posenc_relative){&s->by_query.view, &s->index};
     if (truth_below(4) == 0)

@@ -74,11 +74,6 @@ typedef struct posenc_score_sequences {
     const int32_t *origins;
 } posenc_score_sequences;
 
-typedef struct posenc_score_output {
-    posenc_fully_masked_row fully_masked;
-    posenc_masked_output masked; /**< not for attention */
-} posenc_score_output;
-
 /** Logit of key j, in float32:
  *
  *     s_j = x_j + by_query_j + by_key_j
@@ -100,15 +95,15 @@ typedef struct posenc_score_params {
     const posenc_tree *tree; /**< in addition; NULL: none. Not with bool_mask, documents, query_start */
     posenc_score_positions positions;
     posenc_score_sequences sequences;
-    posenc_score_output output;
+    posenc_fully_masked_row fully_masked;
+    posenc_masked_output masked_output; /**< not for attention */
 } posenc_score_params;
 
 #define POSENC_SCORE_DEFAULTS                                                                                          \
     {                                                                                                                  \
         0.0f, 0.0f, NULL, 0, 0, {NULL, 0, NULL, NULL, NULL, {NULL, NULL}, {NULL, NULL}}, POSENC_MASK_UNSET, NULL,      \
-            NULL, NULL, {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0, NULL}, {                      \
+            NULL, NULL, {POSENC_ALIGN_LAST_KEY, NULL, NULL, NULL}, {NULL, NULL, NULL, 0, NULL},                        \
             POSENC_FULLY_MASKED_ZEROS, POSENC_MASKED_WRITTEN                                                           \
-        }                                                                                                              \
     }
 
 static inline posenc_score_params posenc_score_params_of(float scale, posenc_mask mask) {
@@ -124,7 +119,7 @@ static inline posenc_score_params posenc_score_params_of(float scale, posenc_mas
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
-/** Writes the logits l_j, -inf for masked keys. x NULL: s_j starts from 0. sinks and output.fully_masked are not used.
+/** Writes the logits l_j, -inf for masked keys. x NULL: s_j starts from 0. sinks and fully_masked are not used.
  */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_range rows);

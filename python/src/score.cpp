@@ -267,12 +267,12 @@ void Score::set_sequences(Options &options, const ScoreExtents &extents) {
 
 void Score::set_output(Options &options) {
     static const Key fully_masked("fully_masked"), masked("masked");
-    params_.output.fully_masked = enumerator<posenc_fully_masked_row>(options.word(fully_masked, "zeros"),
-                                                                      {{"zeros", POSENC_FULLY_MASKED_ZEROS},
-                                                                       {"uniform", POSENC_FULLY_MASKED_UNIFORM},
-                                                                       {"nan", POSENC_FULLY_MASKED_NAN}},
-                                                                      fully_masked.text);
-    params_.output.masked = enumerator<posenc_masked_output>(
+    params_.fully_masked = enumerator<posenc_fully_masked_row>(options.word(fully_masked, "zeros"),
+                                                               {{"zeros", POSENC_FULLY_MASKED_ZEROS},
+                                                                {"uniform", POSENC_FULLY_MASKED_UNIFORM},
+                                                                {"nan", POSENC_FULLY_MASKED_NAN}},
+                                                               fully_masked.text);
+    params_.masked_output = enumerator<posenc_masked_output>(
         options.word(masked, "written"), {{"written", POSENC_MASKED_WRITTEN}, {"untouched", POSENC_MASKED_UNTOUCHED}},
         masked.text);
 }

@@ -15,7 +15,7 @@ using RowsCall = posenc_status(const posenc_score_params *, const posenc_view *,
 Output output_of_scores(const Score &score, const Tensor &x, py::handle given, py::handle out, bool in_place) {
     if (in_place)
         return output_in_place(given, x, view_of(x, "x", 2, 4), out);
-    if (score.get()->output.masked == POSENC_MASKED_UNTOUCHED && out.is_none())
+    if (score.get()->masked_output == POSENC_MASKED_UNTOUCHED && out.is_none())
         refuse("masked", "'untouched' needs out or inplace");
     return output_of(out, x.kind, x.extents(), &x);
 }

@@ -124,8 +124,8 @@ posenc_status posenc_check_attention_args(const posenc_attention_args *t, const 
     if (!posenc_is_attention_dim(t->q.ne[0]) || !posenc_is_attention_dim(t->v.ne[0]))
         return posenc_refuse(POSENC_ERR_HEAD_DIM, "head_dim is %lld and v_dim %lld, but 1 .. %d are wanted",
                              (long long)t->q.ne[0], (long long)t->v.ne[0], POSENC_MAX_HEAD_DIM);
-    if (t->params->output.fully_masked == POSENC_FULLY_MASKED_UNIFORM)
-        return posenc_refuse(POSENC_ERR_ENUM, "output.fully_masked: POSENC_FULLY_MASKED_UNIFORM is not for attention");
+    if (t->params->fully_masked == POSENC_FULLY_MASKED_UNIFORM)
+        return posenc_refuse(POSENC_ERR_ENUM, "fully_masked: POSENC_FULLY_MASKED_UNIFORM is not for attention");
     if ((unsigned)t->math > POSENC_MATH_BF16X3)
         return posenc_refuse(POSENC_ERR_ENUM, "math is %d, which does not exist", (int)t->math);
     status = posenc_check_scores(t->params, scores);

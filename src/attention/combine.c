@@ -59,7 +59,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place
     const posenc_attention_args *args = call->args;
     int64_t dim = args->v.ne[0];
     float max = total[dim], sum = total[dim + 1],
-          of_empty = args->params->output.fully_masked == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
+          of_empty = args->params->fully_masked == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
     posenc_convert_args copy = {
         .x = total,
         .y = posenc_token_at(&args->out, at),

@@ -39,7 +39,7 @@ static void multiply(const posenc_view *q, const posenc_view *k, const posenc_vi
 }
 
 /* out[c, h, i, b] = sum over j of p[j, i, h, b] v_j[c]. Keys of probability 0 are skipped, whatever they hold. Rows
- * without keys have no probabilities: output.fully_masked decides. */
+ * without keys have no probabilities: fully_masked decides. */
 static void mix(const posenc_score_params *params, const posenc_view *p, const posenc_view *v, const posenc_view *out) {
     const float *sinks = params->sinks;
     int64_t group = v->ne[1] > 0 ? out->ne[1] / v->ne[1] : 1;
@@ -49,7 +49,7 @@ static void mix(const posenc_score_params *params, const posenc_view *p, const p
                 for (size_t c = 0; c < (size_t)out->ne[0]; c++) {
                     const float *row = posenc_view_at(p, i, h, b);
                     int is_empty = v->ne[2] == 0 && (sinks == NULL || sinks[h] == -INFINITY);
-                    int is_nan = is_empty && params->output.fully_masked == POSENC_FULLY_MASKED_NAN;
+                    int is_nan = is_empty && params->fully_masked == POSENC_FULLY_MASKED_NAN;
                     double sum = is_nan ? (double)NAN : 0.0;
                     for (int64_t j = 0; j < v->ne[2]; j++)
                         if (row[j] != 0.0f)
@@ -71,7 +71,7 @@ static posenc_status attend(const posenc_score_params *params, const posenc_view
     if (posenc_view_count(p) > 0)
         multiply(q, k, p);
     posenc_score_params whole = *params; /* mix reads every probability */
-    whole.output.masked = POSENC_MASKED_WRITTEN;
+    whole.masked_output = POSENC_MASKED_WRITTEN;
     status = posenc_softmax(&whole, p, p, posenc_range_all());
     if (status == POSENC_OK && posenc_view_count(out) > 0)
         mix(params, p, v, out);

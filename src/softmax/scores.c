@@ -29,9 +29,8 @@ static posenc_status check_numbers(const posenc_score_params *params, int64_t n_
         return posenc_refuse(POSENC_ERR_SCALE, "scale is %g, but a finite one is wanted", (double)params->scale);
     if (!isfinite(params->cap) || !(params->cap == 0.0f || params->cap >= FLT_MIN))
         return posenc_refuse(POSENC_ERR_SCALE, "cap is %g, but a positive one, or 0, is wanted", (double)params->cap);
-    if (params->output.fully_masked < POSENC_FULLY_MASKED_ZEROS ||
-        params->output.fully_masked > POSENC_FULLY_MASKED_NAN || params->output.masked < POSENC_MASKED_WRITTEN ||
-        params->output.masked > POSENC_MASKED_UNTOUCHED)
+    if (params->fully_masked < POSENC_FULLY_MASKED_ZEROS || params->fully_masked > POSENC_FULLY_MASKED_NAN ||
+        params->masked_output < POSENC_MASKED_WRITTEN || params->masked_output > POSENC_MASKED_UNTOUCHED)
         return posenc_refused(POSENC_ERR_ENUM);
     if (!posenc_is_aligned(params->sinks, 4))
         return posenc_refused(POSENC_ERR_STRIDE);
@@ -445,7 +444,7 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
     args->exp_lowest = POSENC_EXP_LOWEST;
     args->sink = args->least = -INFINITY;
     /* Exponentials are a part of a row, of which others may not be empty. */
-    args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->output.fully_masked, y->ne[0]) : 0.0f;
+    args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->fully_masked, y->ne[0]) : 0.0f;
 }
 
 void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,

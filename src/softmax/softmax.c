@@ -73,7 +73,7 @@ static posenc_status run(const score_call *call, posenc_range rows) {
     const posenc_kernels *kernels = posenc_active_kernels();
     score_row pair[2]; /* a row, and the next */
     pair[0].args = (posenc_softmax_row_args){.form = call->form, .y_type = call->y->dtype};
-    pair[0].args.leaves_masked = call->params->output.masked == POSENC_MASKED_UNTOUCHED;
+    pair[0].args.leaves_masked = call->params->masked_output == POSENC_MASKED_UNTOUCHED;
     posenc_score_args_begin(call->params, call->y, &pair[0].args);
     pair[1].args = pair[0].args;
     int fetches = fetches_next(call), now = 0;

@@ -302,7 +302,7 @@ static void compare_row(const attention_call *c, const data_row *row, int64_t i,
     for (int64_t k = 0; k < v->ne[0]; k++) {
         double want = 0.0, wrong = 0.0, rounding = 0.0, largest = 0.0, got = data_get(out, k, h, i, b);
         if (row->max == -INFINITY) {
-            if (c->s.params.output.fully_masked == POSENC_FULLY_MASKED_NAN ? !isnan(got) : got != 0.0)
+            if (c->s.params.fully_masked == POSENC_FULLY_MASKED_NAN ? !isnan(got) : got != 0.0)
                 data_fail("query %lld, head %lld, batch %lld sees nothing and gets %a", (long long)i, (long long)h,
                           (long long)b, got);
             continue;
@@ -388,9 +388,8 @@ void data_attention(void) {
     data_scores *s = &c.s;
     draw_extents(s);
     data_draw_scores(s);
-    s->params.output.fully_masked = s->params.output.fully_masked == POSENC_FULLY_MASKED_UNIFORM
-                                        ? POSENC_FULLY_MASKED_ZEROS
-                                        : s->params.output.fully_masked;
+    s->params.fully_masked =
+        s->params.fully_masked == POSENC_FULLY_MASKED_UNIFORM ? POSENC_FULLY_MASKED_ZEROS : s->params.fully_masked;
     int64_t most = s->n_k > 1200 ? 24 : 140, dim = draw_dim(most), v_dim = draw_rarely(2) ? draw_dim(most) : dim;
     posenc_dtype k_type = draw_key_type(&dim), v_type = draw_key_type(&v_dim);
     int64_t group = draw_between(1, s->n_heads), n_kv_heads = s->n_heads;

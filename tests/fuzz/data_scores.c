@@ -252,8 +252,8 @@ void data_draw_scores(data_scores *s) {
         draw_relative(s, 0, first, n);
     if (terms & TERM_BY_KEY && n <= MOST_OFFSETS)
         draw_relative(s, 1, first, n);
-    p->output.fully_masked = (posenc_fully_masked_row)draw(3);
-    p->output.masked = (posenc_masked_output)draw_rarely(4);
+    p->fully_masked = (posenc_fully_masked_row)draw(3);
+    p->masked_output = (posenc_masked_output)draw_rarely(4);
     s->plain = *p;
     if (may_have_tree(s) && draw_rarely(4))
         draw_tree(s);

@@ -27,7 +27,7 @@ static posenc_status compute(const void *arguments, posenc_range rows) {
 
 /* 1 if position, lengths, documents and a block mask let the query see a key of this one's group. */
 static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, int64_t b) {
-    if (c->s.params.output.masked == POSENC_MASKED_WRITTEN)
+    if (c->s.params.masked_output == POSENC_MASKED_WRITTEN)
         return 1;
     posenc_score_params bounds = c->s.plain;
     bounds.bool_mask = c->s.listed.data != NULL ? &c->s.listed : NULL;
@@ -42,8 +42,7 @@ static int is_written(const softmax_call *c, int64_t j, int64_t i, int64_t h, in
 
 /* Value of a row without a logit above -inf. */
 static double empty_value(const softmax_call *c) {
-    posenc_fully_masked_row empty =
-        c->form == FORM_SOFTMAX ? c->s.params.output.fully_masked : POSENC_FULLY_MASKED_ZEROS;
+    posenc_fully_masked_row empty = c->form == FORM_SOFTMAX ? c->s.params.fully_masked : POSENC_FULLY_MASKED_ZEROS;
     return empty == POSENC_FULLY_MASKED_NAN ? NAN : empty == POSENC_FULLY_MASKED_UNIFORM ? 1.0 / (double)c->s.n_k : 0.0;
 }
 
@@ -115,7 +114,7 @@ void data_softmax(void) {
     c.has_scores = c.form != FORM_LOGITS || !draw_rarely(3);
     if (c.form == FORM_LOGITS) {
         s->params.sinks = NULL;
-        s->params.output.fully_masked = POSENC_FULLY_MASKED_ZEROS;
+        s->params.fully_masked = POSENC_FULLY_MASKED_ZEROS;
     }
     c.y = data_output(draw_type(), 4.0, s->n_k, s->n_q, s->n_heads, s->n_batch);
     c.x = draw_rarely(2) ? c.y : data_input(draw_type(), 4.0, s->n_k, s->n_q, s->n_heads, s->n_batch);

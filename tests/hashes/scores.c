@@ -86,7 +86,7 @@ static void draw_masks(sweep *s, drawn *scene, int64_t n_k) {
         scene->bytes = (posenc_bool_mask){bytes, {1, 0, 0, n_k}, POSENC_DROP};
         params->bool_mask = &scene->bytes;
     }
-    params->output.fully_masked = wanted & 32 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
+    params->fully_masked = wanted & 32 ? POSENC_FULLY_MASKED_NAN : POSENC_FULLY_MASKED_ZEROS;
 }
 
 static void draw_scene(sweep *s, drawn *scene, int64_t n_k) {
