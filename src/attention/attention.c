@@ -102,7 +102,7 @@ static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next
             posenc_attention_add(call, sums.rows + pair * stride, totals + pair * stride);
     }
     for (int64_t pair = 0; pair < n_pairs; pair++)
-        posenc_attention_finish(call, posenc_attention_place(u, pair), totals + (size_t)pair * stride);
+        posenc_attention_finish(u, pair, totals + (size_t)pair * stride);
 }
 
 /* The call's scratch, with its arguments checked already. */
@@ -199,13 +199,12 @@ posenc_status posenc_attention_combine_splits(const posenc_attention_args *args,
     for (int64_t number = units.begin; number < units.end; number++) {
         posenc_attention_unit u = posenc_attention_unit_at(&call, number, 1);
         for (int64_t pair = 0; pair < u.n; pair++) {
-            posenc_row_place at = posenc_attention_place(&u, pair);
-            posenc_attention_start(&call, at.head, total);
+            posenc_attention_start(&call, posenc_attention_place(&u, pair).head, total);
             for (int64_t segment = 0; segment < call.n_segments; segment++) {
                 posenc_attention_sums partition = partition_of(&u, segment, partitions);
                 posenc_attention_add(&call, partition.rows + (size_t)pair * partition.stride, total);
             }
-            posenc_attention_finish(&call, at, total);
+            posenc_attention_finish(&u, pair, total);
         }
     }
     return POSENC_OK;

@@ -157,7 +157,17 @@ int64_t posenc_attention_heads_with_one_list(const posenc_attention_call *call, 
 /* 1 if the heads of a token lie side by side, as engines append them to a cache. (unit.c) */
 int posenc_attention_has_whole_tokens(const posenc_view *x);
 
-posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair);
+/* Inlined: a place that is returned in memory is read by wider loads than it is stored, which then wait for all stores
+ * before. Divides only where there is something to divide: divisions take as long as the rest of a pair's set-up. */
+static inline posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair) {
+    int64_t group = u->call->group, head = pair < u->n ? 0 : pair / u->n, of_head = u->first + pair - head * u->n;
+    int64_t query = group == 1 ? of_head : of_head / group;
+    return (posenc_row_place){
+        .query = query,
+        .head = (u->kv_head + head) * group + of_head - query * group,
+        .batch = u->batch,
+    };
+}
 
 /* Prefetches the row of q or out that is 16 pairs behind `pair`; for pair 0 also the rows between. Where heads lie side
  * by side, rows are pages apart, and prefill of 1024 tokens took 1.04 to 1.07 times as long without (AMD Zen 3). */
@@ -233,6 +243,7 @@ struct posenc_attention_values {
     const void *const *rows;       /* addresses in the unit's first head; of any value where no pair sees one */
     const posenc_visible *visible; /* keys visible to each pair, counted from the block's first */
     int has_hole;                  /* 1 if the visible keys of a pair have a hole */
+    int64_t first_pair, end_pair;  /* pairs outside [first_pair, end_pair) see no key of the block */
     int is_first, is_last;         /* first or last values of the block */
     const float *keep;             /* factor of each pair's sums before this block */
     posenc_attention_sums sums;
@@ -246,7 +257,7 @@ void posenc_attention_multiply_by_heads(const posenc_attention_unit *u, const po
 void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_attention_values *values,
                                    posenc_attention_sum *sum);
 
-/* ---- Steps: in float32 (floats.c), in integers (quants.c), in bf16 (pairs.c) ---- */
+/* ---- Steps: in float32 (floats.c), in integers (quants.c), in bf16 (bf16.c) ---- */
 
 void posenc_attention_multiply_floats(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at);
 void posenc_attention_sum_floats(const posenc_attention_unit *u, const posenc_attention_values *values);
@@ -270,7 +281,7 @@ void posenc_attention_start(const posenc_attention_call *call, int64_t head, flo
 /* Combines a total with the sums of a segment. */
 void posenc_attention_add(const posenc_attention_call *call, const float *segment, float *total);
 
-/* Normalises a total and writes it to out, and its logarithm to lse. */
-void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total);
+/* Normalises the total of a pair and writes it to out, and its logarithm to lse. */
+void posenc_attention_finish(const posenc_attention_unit *u, int64_t pair, const float *total);
 
 #endif

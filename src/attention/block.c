@@ -50,13 +50,25 @@ static int64_t mask_row(const posenc_attention_block *b, int64_t pair) {
     return posenc_block_mask_row(b->unit->call->args->params->block_mask, posenc_attention_place(b->unit, pair));
 }
 
-void posenc_attention_find_mask_rows(posenc_attention_block *b) {
-    int64_t n = b->unit->call->args->params->block_mask != NULL ? posenc_attention_pairs(b->unit) : 0, last = -1;
-    for (int64_t pair = 0; pair < n; pair++) {
+/* Sets has_same_row. Returns the end of the last block that a pair's row lists. */
+static size_t find_mask_rows(posenc_attention_block *b) {
+    size_t end = 0;
+    for (int64_t pair = 0, last = -1; pair < posenc_attention_pairs(b->unit); pair++) {
         int64_t row = mask_row(b, pair);
         b->has_same_row[pair] = row == last;
+        if (row != last)
+            end = posenc_max_size(end, posenc_block_mask_end(b->unit->call->args->params->block_mask, row));
         last = row;
     }
+    return end;
+}
+
+void posenc_attention_find_limit(posenc_attention_block *b, size_t end) {
+    b->visible_limit = 0;
+    for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++)
+        b->visible_limit = posenc_max_size(b->visible_limit, posenc_min_size(b->unit->rows[pair].visible.end, end));
+    if (b->unit->call->args->params->block_mask != NULL)
+        b->visible_limit = posenc_min_size(b->visible_limit, find_mask_rows(b));
 }
 
 /* 1 if the call's mask lists a block of these keys for a pair, or there is no mask. A window of 512 in 8192 keys takes
@@ -73,21 +85,21 @@ static int is_listed(const posenc_attention_block *b) {
     return mask == NULL;
 }
 
-/* Clips a pair's visible keys to the blocks of the call's mask. last: cells of the pair before. Returns the panels with
- * keys of these blocks: all without a mask. */
-static uint32_t find_cells(posenc_attention_block *b, int64_t pair, posenc_block_cells *last) {
+/* Cells of the block that the call's mask lists for a pair: all without a mask. last: those of the pair before. */
+static posenc_block_cells listed_cells(const posenc_attention_block *b, int64_t pair, posenc_block_cells last) {
     const posenc_block_mask *mask = b->unit->call->args->params->block_mask;
     if (mask == NULL)
+        return (posenc_block_cells){UINT32_MAX, 0};
+    return b->has_same_row[pair] ? last : posenc_block_mask_cells(mask, mask_row(b, pair), b->first);
+}
+
+/* Clips a pair's visible keys to the listed cells. Returns the panels with keys of these cells: all without a mask. */
+static uint32_t clip_to_mask(posenc_attention_block *b, int64_t pair, posenc_block_cells listed) {
+    if (b->unit->call->args->params->block_mask == NULL)
         return UINT32_MAX;
-    if (!b->has_same_row[pair])
-        *last = posenc_block_mask_cells(mask, mask_row(b, pair), b->first);
-    if ((last->full | last->partial) == 0) {
-        b->visible[pair] = (posenc_visible){.begin = 0, .end = 0};
-        return 0;
-    }
     const posenc_softmax_row_args *args = &b->unit->rows[pair];
     posenc_cell_bytes bytes = {args->bytes != NULL ? args->bytes + b->first : NULL, args->keep};
-    b->cells[pair] = *last;
+    b->cells[pair] = listed;
     b->visible[pair] = posenc_block_cells_see(&b->cells[pair], &bytes, b->visible[pair]);
     return posenc_block_cells_panels(b->cells[pair]);
 }
@@ -105,21 +117,29 @@ void posenc_attention_fetch_bytes(const posenc_attention_block *b, int64_t pair,
 int posenc_attention_find_visible(posenc_attention_block *b) {
     if (!is_listed(b))
         return 0;
-    posenc_block_cells last = {0, 0};
+    posenc_block_cells listed = {0, 0};
     b->visible_first = b->n;
     b->visible_end = 0;
+    b->first_pair = posenc_attention_pairs(b->unit);
+    b->end_pair = 0;
     b->has_hole = 0;
     b->panels = 0;
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
+        listed = listed_cells(b, pair, listed);
+        posenc_attention_fetch_bytes(b, pair, listed.partial);
+        b->visible[pair] = (posenc_visible){.begin = 0, .end = 0};
+        if ((listed.full | listed.partial) == 0)
+            continue;
         b->visible[pair] = visible_of(&b->unit->rows[pair], b->first, b->n);
-        uint32_t listed = find_cells(b, pair, &last);
-        posenc_attention_fetch_bytes(b, pair, last.partial);
+        uint32_t panels = clip_to_mask(b, pair, listed);
         posenc_visible visible = b->visible[pair];
         if (visible.begin == visible.end)
             continue;
+        b->first_pair = posenc_min(b->first_pair, pair);
+        b->end_pair = pair + 1;
         b->has_hole |= has_hole(visible);
-        b->panels |= listed & panels_with(visible.begin, has_hole(visible) ? visible.hole_begin : visible.end);
-        b->panels |= has_hole(visible) ? listed & panels_with(visible.hole_end, visible.end) : 0;
+        b->panels |= panels & panels_with(visible.begin, has_hole(visible) ? visible.hole_begin : visible.end);
+        b->panels |= has_hole(visible) ? panels & panels_with(visible.hole_end, visible.end) : 0;
         b->visible_first = posenc_min_size(b->visible_first, visible.begin);
         b->visible_end = posenc_max_size(b->visible_end, visible.end);
     }
@@ -298,8 +318,9 @@ static void set_values_ahead(const posenc_attention_block *b, size_t j, size_t n
  * unit. */
 static void find_pairs(const posenc_attention_block *b, size_t j, posenc_attention_keys *keys) {
     size_t end = j + (size_t)keys->n;
-    keys->end_pair = posenc_attention_pairs(b->unit);
-    while (keys->end_pair > 0 && !sees(b->visible[keys->end_pair - 1], j, end))
+    keys->first_pair = b->first_pair;
+    keys->end_pair = b->end_pair;
+    while (keys->end_pair > keys->first_pair && !sees(b->visible[keys->end_pair - 1], j, end))
         keys->end_pair--;
     while (keys->first_pair < keys->end_pair && !sees(b->visible[keys->first_pair], j, end))
         keys->first_pair++;
@@ -334,6 +355,8 @@ posenc_attention_values posenc_attention_values_at(const posenc_attention_block 
         .rows = u->value_rows + begin,
         .visible = b->visible,
         .has_hole = b->has_hole,
+        .first_pair = b->first_pair,
+        .end_pair = b->end_pair,
         .is_last = is_last,
         .keep = b->keep,
         .sums = b->sums,

@@ -10,11 +10,12 @@ typedef struct posenc_attention_block {
     const posenc_attention_steps *steps;
     posenc_attention_sums sums;
     size_t first, n;                             /* keys of the block */
-    size_t visible_limit;                        /* end of the segment's keys that a pair sees */
+    size_t visible_limit;                        /* no pair sees later keys of the segment */
     posenc_visible visible[POSENC_MOST_PAIRS];   /* keys that each pair sees, counted from the block's first */
     posenc_block_cells cells[POSENC_MOST_PAIRS]; /* with a block mask: cells that each pair sees */
     uint8_t has_same_row[POSENC_MOST_PAIRS];     /* with a block mask: 1 if the pair before has the same lists */
     size_t visible_first, visible_end;           /* keys that any pair sees */
+    int64_t first_pair, end_pair;                /* pairs outside [first_pair, end_pair) see no key */
     int has_hole;                                /* 1 if the visible keys of a pair have a hole */
     uint32_t panels;                             /* bit p: a pair sees a key of panel p */
     size_t key_run, value_run;                   /* keys multiplied at a time, values summed at a time */
@@ -22,8 +23,8 @@ typedef struct posenc_attention_block {
     float keep[POSENC_MOST_PAIRS];               /* factors of the sums before this block */
 } posenc_attention_block;
 
-/* Sets has_same_row, once for all key blocks. No-op without a block mask. */
-void posenc_attention_find_mask_rows(posenc_attention_block *b);
+/* Sets visible_limit of a segment that ends at key `end`, and has_same_row. */
+void posenc_attention_find_limit(posenc_attention_block *b, size_t end);
 
 /* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. */
 int posenc_attention_find_visible(posenc_attention_block *b);

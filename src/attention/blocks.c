@@ -39,6 +39,17 @@ posenc_block_cells posenc_block_mask_cells(const posenc_block_mask *m, int64_t r
     return (posenc_block_cells){full, cells_in(m, m->partial_counts, m->partial_blocks, row, first) & ~full};
 }
 
+static size_t end_in(const posenc_block_mask *m, const int32_t *counts, const int32_t *blocks, int64_t row) {
+    return counts != NULL && counts[row] > 0
+               ? ((size_t)blocks[row * m->n_max + counts[row] - 1] + 1) * (size_t)m->k_block
+               : 0;
+}
+
+size_t posenc_block_mask_end(const posenc_block_mask *m, int64_t row) {
+    return posenc_max_size(end_in(m, m->full_counts, m->full_blocks, row),
+                           end_in(m, m->partial_counts, m->partial_blocks, row));
+}
+
 /* Bits of the cells with keys begin .. end - 1. */
 static uint32_t cells_with(size_t begin, size_t end) {
     if (begin >= end)

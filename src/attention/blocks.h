@@ -16,6 +16,9 @@ typedef struct posenc_block_cells {
 /* Cells of the key block that begins at key `first`. */
 posenc_block_cells posenc_block_mask_cells(const posenc_block_mask *mask, int64_t row, size_t first);
 
+/* End of the last block that a row lists; 0: none. */
+size_t posenc_block_mask_end(const posenc_block_mask *mask, int64_t row);
+
 /* The bool_mask's bytes of the key block, read in partial blocks; NULL: none. */
 typedef struct posenc_cell_bytes {
     const uint8_t *bytes;

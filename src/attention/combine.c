@@ -55,8 +55,9 @@ void posenc_attention_add(const posenc_attention_call *call, const float *segmen
     total[dim + 1] = combined.sum;
 }
 
-void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place at, const float *total) {
-    const posenc_attention_args *args = call->args;
+void posenc_attention_finish(const posenc_attention_unit *u, int64_t pair, const float *total) {
+    const posenc_attention_args *args = u->call->args;
+    posenc_row_place at = posenc_attention_place(u, pair);
     int64_t dim = args->v.ne[0];
     float max = total[dim], sum = total[dim + 1],
           of_empty = args->params->fully_masked == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
@@ -68,7 +69,7 @@ void posenc_attention_finish(const posenc_attention_call *call, posenc_row_place
         .n = (size_t)dim,
         .n_heads = 1,
     };
-    call->kernels->convert_rows(&copy);
+    u->call->kernels->convert_rows(&copy);
     if (args->lse != NULL)
         *(float *)posenc_token_at(args->lse, at) = log_sum_exp(max, sum);
 }

@@ -121,9 +121,10 @@ static void sum_packed(const posenc_attention_unit *u, const posenc_attend_rows_
     u->call->kernels->attend_panels(&args);
 }
 
-/* Clips each pair's visible keys before a hole (pass 0), or behind it, to these values. */
-static void clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_PAIRS],
-                 int32_t end[POSENC_MOST_PAIRS]) {
+/* Clips each pair's visible keys before a hole (pass 0), or behind it, to these values. Returns 1 if any are left. */
+static int clip(const posenc_attention_values *values, int64_t n_pairs, int pass, int32_t begin[POSENC_MOST_PAIRS],
+                int32_t end[POSENC_MOST_PAIRS]) {
+    int any = 0;
     int64_t first = (int64_t)values->begin, n = (int64_t)(values->end - values->begin);
     for (int64_t pair = 0; pair < n_pairs; pair++) {
         posenc_visible visible = values->visible[pair];
@@ -132,34 +133,43 @@ static void clip(const posenc_attention_values *values, int64_t n_pairs, int pas
         int64_t to = (int64_t)(pass == 0 && has_hole ? visible.hole_begin : visible.end) - first;
         begin[pair] = (int32_t)posenc_min(posenc_max(from, 0), n);
         end[pair] = (int32_t)posenc_min(posenc_max(to, 0), n);
+        any |= begin[pair] < end[pair];
     }
+    return any;
 }
 
-/* Sums values of several heads. Sums stay in u->side until the block's last values: one chain of fma per key block. */
+/* Sums values of several heads, or of one head for the pairs that see some of the block. Sums stay in u->side until the
+ * block's last values: one chain of fma per key block. */
 static void sum_heads(const posenc_attention_unit *u, const posenc_attention_values *values) {
     const posenc_view *v = &u->call->args->v;
-    size_t n = values->end - values->begin;
+    size_t n = values->end - values->begin, stride = values->sums.stride;
+    int64_t first = u->n_heads == 1 ? values->first_pair : 0,
+            n_pairs = u->n_heads == 1 ? values->end_pair - first : u->n;
     int n_passes = values->has_hole ? 2 : 1, are_packed = packs_values(u);
+    if (n_pairs == 0)
+        return;
     if (are_packed)
         pack_values(u, values->rows, n);
+    float *side = u->side + (size_t)first * stride, *sums = values->sums.rows + (size_t)first * stride;
     for (int pass = 0; pass < n_passes; pass++) {
-        int is_last = values->is_last && pass == n_passes - 1;
+        int is_first = values->is_first && pass == 0, is_last = values->is_last && pass == n_passes - 1;
         int32_t begin[POSENC_MOST_PAIRS], end[POSENC_MOST_PAIRS];
-        clip(values, posenc_attention_pairs(u), pass, begin, end);
+        if (!clip(values, posenc_attention_pairs(u), pass, begin, end) && !is_first && !is_last)
+            continue;
         posenc_attend_rows_args args = {
-            .weights = u->scores + values->begin,
+            .weights = u->scores + first * POSENC_KEY_BLOCK + values->begin,
             .weight_stride = POSENC_KEY_BLOCK,
-            .from = values->is_first && pass == 0 ? NULL : u->side,
-            .keep = is_last ? values->keep : NULL,
-            .begin = begin,
-            .end = end,
+            .from = is_first ? NULL : side,
+            .keep = is_last ? values->keep + first : NULL,
+            .begin = begin + first,
+            .end = end + first,
             .rows = values->rows,
             .rows_type = v->dtype,
-            .y = is_last ? values->sums.rows : u->side,
-            .y_stride = values->sums.stride,
+            .y = is_last ? sums : side,
+            .y_stride = stride,
             .head_stride = (ptrdiff_t)v->nb[1],
             .dim = (size_t)v->ne[0],
-            .n = (size_t)u->n,
+            .n = (size_t)n_pairs,
             .n_heads = (size_t)u->n_heads,
         };
         for (int i = 0; i < 2 && pass == 0; i++)

@@ -40,14 +40,19 @@ static posenc_rows_ahead share_of_head(const posenc_attention_unit *u, posenc_ro
     return (posenc_rows_ahead){all.rows + begin, all.bytes, end - begin};
 }
 
+/* Clips a range of the unit's pairs to those of the head, counted from its first. */
+static void clip_pairs(const posenc_attention_unit *u, int64_t head, int64_t *first, int64_t *end) {
+    *first = posenc_max(*first - head * u->n, 0);
+    *end = posenc_max(posenc_min(*end - head * u->n, u->n), *first);
+}
+
 void posenc_attention_multiply_by_heads(const posenc_attention_unit *u, const posenc_attention_keys *keys, size_t at,
                                         posenc_attention_multiply *multiply) {
     for (int64_t h = 0; h < u->n_heads; h++) {
         const void *rows[POSENC_KEYS_PACKED];
         posenc_attention_unit head = head_of(u, h);
         posenc_attention_keys own = *keys;
-        own.first_pair = posenc_max(keys->first_pair - h * u->n, 0);
-        own.end_pair = posenc_max(posenc_min(keys->end_pair - h * u->n, u->n), own.first_pair);
+        clip_pairs(u, h, &own.first_pair, &own.end_pair);
         own.rows = rows_of_head(&u->call->args->k, keys->rows, h, (size_t)keys->n, rows);
         for (int i = 0; i < 2; i++)
             own.ahead[i] = share_of_head(u, keys->ahead[i], h);
@@ -62,6 +67,7 @@ void posenc_attention_sum_by_heads(const posenc_attention_unit *u, const posenc_
         posenc_attention_unit head = head_of(u, h);
         posenc_attention_values own = *values;
         own.rows = rows_of_head(&u->call->args->v, values->rows, h, values->end - values->begin, rows);
+        clip_pairs(u, h, &own.first_pair, &own.end_pair);
         own.visible += h * u->n;
         own.keep += h * u->n;
         own.sums.rows += (size_t)(h * u->n) * own.sums.stride;

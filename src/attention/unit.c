@@ -76,15 +76,6 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
     };
 }
 
-posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair) {
-    int64_t group = u->call->group, kv_head = u->kv_head + pair / u->n, of_head = u->first + pair % u->n;
-    return (posenc_row_place){
-        .query = of_head / group,
-        .head = kv_head * group + of_head % group,
-        .batch = u->batch,
-    };
-}
-
 /* ---- Scratch ---- */
 
 enum { LINE = 64, LINE_FLOATS = LINE / sizeof(float) };
@@ -150,9 +141,9 @@ static void place_parts(posenc_attention_unit *u, float *base) {
 /* ---- First contents of the scratch ---- */
 
 static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
-    *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS};
+    *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS, .leaves_masked = 1}; /* sums clear what they read */
     posenc_score_args_begin(u->call->args->params, &u->call->scores, row);
-    posenc_score_args_at(u->call->args->params, &u->call->scores, at, row);
+    posenc_score_args_at(u->call->args->params, &u->call->scores, &at, row);
     if (u->list != NULL)
         posenc_score_args_listed(u->call->args->params, u->list, u->n_keys, row);
     row->sink = -INFINITY; /* combined with the segments, not with a key block */

@@ -64,7 +64,7 @@ posenc_status posenc_softmax_backward(const posenc_score_params *params, const p
     posenc_row_place at = posenc_row_place_of(p, rows.begin);
     int fetches = posenc_is_far(posenc_view_count(p)); /* the next row, while one is at work */
     for (int64_t row = rows.begin; row < rows.end; row++) {
-        posenc_score_args_at(params, p, at, &forward);
+        posenc_score_args_at(params, p, &at, &forward);
         posenc_row_place after = at;
         posenc_row_advance(p, &after);
         posenc_softmax_backward_args next = {

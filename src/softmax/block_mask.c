@@ -72,19 +72,15 @@ posenc_status posenc_check_block_mask(const posenc_score_params *params, const p
 
 /* ---- One row ---- */
 
-int64_t posenc_block_mask_row(const posenc_block_mask *m, posenc_row_place at) {
-    return at.batch * m->batch_stride + at.head * m->head_stride + at.query / m->q_block;
-}
-
 /* Entries of a row's list: no entry where there are no lists. */
 static size_t count_of(const int32_t *counts, int64_t row) {
     return counts != NULL ? (size_t)counts[row] : 0;
 }
 
-void posenc_score_args_blocks(const posenc_score_params *params, posenc_row_place at, posenc_row_blocks *blocks,
+void posenc_score_args_blocks(const posenc_score_params *params, const posenc_row_place *at, posenc_row_blocks *blocks,
                               posenc_softmax_row_args *args) {
     const posenc_block_mask *m = params->block_mask;
-    int64_t row = posenc_block_mask_row(m, at);
+    int64_t row = posenc_block_mask_row(m, *at);
     *blocks = (posenc_row_blocks){
         .partial = m->partial_blocks != NULL ? m->partial_blocks + row * m->n_max : NULL,
         .full = m->full_blocks != NULL ? m->full_blocks + row * m->n_max : NULL,
@@ -159,8 +155,8 @@ static void look_at_all(const build *b, posenc_row_place at, int32_t *blocks) {
     for (int64_t batch = at.batch; batch < end_batch; batch++)
         for (int64_t head = at.head; head < end_head; head++)
             for (int64_t query = at.query; query < end_query; query++) {
-                posenc_score_args_at(b->params, &b->scores,
-                                     (posenc_row_place){.query = query, .head = head, .batch = batch}, &row);
+                const posenc_row_place place = {.query = query, .head = head, .batch = batch};
+                posenc_score_args_at(b->params, &b->scores, &place, &row);
                 look_at_blocks(&row, (size_t)b->mask->k_block, blocks);
             }
 }

@@ -447,8 +447,9 @@ void posenc_score_args_begin(const posenc_score_params *params, const posenc_vie
     args->empty = args->form == POSENC_PROBABILITIES ? value_of_empty(params->fully_masked, y->ne[0]) : 0.0f;
 }
 
-void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
+void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, const posenc_row_place *place,
                           posenc_softmax_row_args *args) {
+    const posenc_row_place at = *place;
     int64_t query = posenc_query_start(params, y, at.batch) + at.query;
     args->position = params->positions.queries != NULL ? params->positions.queries[at.query] : (int32_t)query;
     if (params->sinks != NULL)
@@ -468,12 +469,12 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
     args->k_pos = uses_positions ? keys : NULL;
 }
 
-void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
-                            size_t n, uint8_t *bytes, posenc_softmax_row_args *args) {
+void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, const posenc_row_place *at,
+                            size_t first, size_t n, uint8_t *bytes, posenc_softmax_row_args *args) {
     const posenc_tree *tree = params->tree;
-    int64_t end = params->sequences.k_end != NULL ? params->sequences.k_end[at.batch] : y->ne[0];
+    int64_t end = params->sequences.k_end != NULL ? params->sequences.k_end[at->batch] : y->ne[0];
     tree_span own = {end - y->ne[1], end}, keys = {(int64_t)first, (int64_t)(first + n)};
-    tree_part part = posenc_tree_part(tree->parents + at.batch * tree->batch_stride, at.query, own, keys, bytes);
+    tree_part part = posenc_tree_part(tree->parents + at->batch * tree->batch_stride, at->query, own, keys, bytes);
     args->bytes = part.bytes;
     args->bytes_begin = part.begin;
     args->keep = 1;

@@ -37,7 +37,7 @@ static inline int64_t posenc_query_start(const posenc_score_params *params, cons
 /* Arguments of the rows of scores of y's extents: what all rows share, and then what the place decides. x, y, form and
  * sum are the caller's. */
 void posenc_score_args_begin(const posenc_score_params *params, const posenc_view *y, posenc_softmax_row_args *args);
-void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, posenc_row_place at,
+void posenc_score_args_at(const posenc_score_params *params, const posenc_view *y, const posenc_row_place *at,
                           posenc_softmax_row_args *args);
 
 /* Then: the row has the n keys at these positions only. */
@@ -46,7 +46,7 @@ void posenc_score_args_listed(const posenc_score_params *params, const int32_t *
 
 /* Masks the keys of first .. first + n - 1 (args counts from first) that the tree masks; bytes has room for
  * POSENC_TREE_BYTES. The call has a tree: where each row asks, those without take longer. */
-void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, posenc_row_place at, size_t first,
-                            size_t n, uint8_t *bytes, posenc_softmax_row_args *args);
+void posenc_score_args_tree(const posenc_score_params *params, const posenc_view *y, const posenc_row_place *at,
+                            size_t first, size_t n, uint8_t *bytes, posenc_softmax_row_args *args);
 
 #endif

@@ -46,11 +46,11 @@ typedef struct score_row {
 
 static void set_row(const score_call *call, posenc_row_place at, int64_t row, score_row *to) {
     posenc_softmax_row_args *args = &to->args;
-    posenc_score_args_at(call->params, call->y, at, args);
+    posenc_score_args_at(call->params, call->y, &at, args);
     if (call->params->tree != NULL)
-        posenc_score_args_tree(call->params, call->y, at, 0, args->n, to->bytes, args);
+        posenc_score_args_tree(call->params, call->y, &at, 0, args->n, to->bytes, args);
     if (call->params->block_mask != NULL)
-        posenc_score_args_blocks(call->params, at, &to->blocks, args);
+        posenc_score_args_blocks(call->params, &at, &to->blocks, args);
     args->y = posenc_row_at(call->y, at);
     if (call->x != NULL) {
         args->x = posenc_row_at(call->x, at);
