@@ -389,12 +389,60 @@ static void test_not_read(void **state) {
     free(memory);
 }
 
+/* Heads that are computed together, with enough queries that their values are packed, and lists of their own: each head
+ * and query in turn sees none of the first, of the last and of the middle blocks. */
+static void test_heads_together(void **state) {
+    (void)state;
+    enum { N = 512, BLOCK = 32, COLUMNS = N / BLOCK, DIM = 32, HEADS = 3, QUERIES = 24, ROWS = HEADS * QUERIES };
+    static float queries[ROWS * DIM], keys[N * HEADS * DIM], values[N * HEADS * DIM], result[ROWS * DIM];
+    static float wanted[ROWS * DIM];
+    static int32_t counts[ROWS], numbers[ROWS * COLUMNS];
+    static uint8_t bytes[ROWS * N];
+    truth_fill(queries, ROWS * DIM);
+    truth_fill(keys, N * HEADS * DIM);
+    truth_fill(values, N * HEADS * DIM);
+    const posenc_block_mask blocks = {.full_counts = counts,
+                                      .full_blocks = numbers,
+                                      .n_max = COLUMNS,
+                                      .head_stride = QUERIES,
+                                      .q_block = 1,
+                                      .k_block = BLOCK};
+    const posenc_bool_mask plain = {bytes, {1, N, QUERIES * N, 0}, POSENC_KEEP};
+    posenc_score_params params = posenc_score_params_of(0.2f, posenc_mask_none());
+    posenc_view q_view = posenc_view_dense(queries, POSENC_F32, DIM, HEADS, QUERIES, 1), to = q_view;
+    posenc_view k_view = posenc_view_dense(keys, POSENC_F32, DIM, HEADS, N, 1), v_view = k_view;
+    v_view.data = values;
+    size_t n_bytes = posenc_attention_workspace_bytes(DIM, DIM);
+    void *memory = malloc(n_bytes);
+    for (int round = 0; round < 100; round++) {
+        for (int row = 0; row < ROWS; row++) {
+            int first = (int)truth_below(COLUMNS), last = first + (int)truth_below(COLUMNS - first + 1);
+            int sees_some = row / QUERIES != round % HEADS || row % 3 == round % 3;
+            counts[row] = 0;
+            for (int c = 0; c < COLUMNS; c++) {
+                int is_seen = sees_some && c >= first && c < last && truth_below(3);
+                memset(bytes + (row * COLUMNS + c) * BLOCK, is_seen, BLOCK);
+                if (is_seen)
+                    numbers[row * COLUMNS + counts[row]++] = c;
+            }
+        }
+        params.block_mask = NULL, params.bool_mask = &plain;
+        to.data = wanted;
+        truth_ok(posenc_attention(&params, &q_view, &k_view, &v_view, &to, memory, n_bytes, posenc_range_all()));
+        params.block_mask = &blocks, params.bool_mask = NULL;
+        to.data = result;
+        for (int tier = -1; truth_next_tier(&tier);) {
+            truth_ok(posenc_attention(&params, &q_view, &k_view, &v_view, &to, memory, n_bytes, posenc_range_all()));
+            assert_memory_equal(result, wanted, sizeof result);
+        }
+    }
+    free(memory);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        truth_test(test_bytes),
-        truth_test(test_groups),
-        truth_test(test_built),
-        truth_test(test_not_read),
+        truth_test(test_bytes),    truth_test(test_groups),         truth_test(test_built),
+        truth_test(test_not_read), truth_test(test_heads_together),
     };
     return truth_run(tests);
 }
