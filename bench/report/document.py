@@ -38,7 +38,8 @@ PAGES = {
     'family and model 25 1': ('zen3-avx2.md', 'AMD Zen 3, AVX2'),
     'family and model 25 17': ('zen4-avx512.md', 'AMD Zen 4, AVX-512'),
     'family and model 26 2': ('zen5-avx512.md', 'AMD Zen 5, AVX-512'),
-    'family and model 6 143': ('sapphire-rapids.md', 'Intel Sapphire Rapids, AVX-512'),
+    'family and model 6 143': ('sapphire-rapids-avx512.md', 'Intel Sapphire Rapids, AVX-512'),
+    'family and model 6 207': ('emerald-rapids-avx512.md', 'Intel Emerald Rapids, AVX-512'),
 }
 
 
