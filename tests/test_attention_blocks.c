@@ -420,9 +420,9 @@ static void test_heads_together(void **state) {
             int sees_some = row / QUERIES != round % HEADS || row % 3 == round % 3;
             counts[row] = 0;
             for (int c = 0; c < COLUMNS; c++) {
-                int is_seen = sees_some && c >= first && c < last && truth_below(3);
-                memset(bytes + (row * COLUMNS + c) * BLOCK, is_seen, BLOCK);
-                if (is_seen)
+                int is_visible = sees_some && c >= first && c < last && truth_below(3);
+                memset(bytes + (row * COLUMNS + c) * BLOCK, is_visible, BLOCK);
+                if (is_visible)
                     numbers[row * COLUMNS + counts[row]++] = c;
             }
         }
