@@ -137,7 +137,10 @@ def test_errors_are_not_larger_than_those_of_sdpa():
 @pytest.mark.parametrize('dim', [16, 64, 128])
 def test_error_of_attention_alone(dim):
     """Without a model around it: at most 1.25 of sdpa's. A score is one chain of sums over the channels, which rounds more than
-    the shorter chains of a matrix product (docs/transformers.md)."""
+    the shorter chains of a matrix product. Small products of OpenBLAS with AVX-512 have far shorter ones
+    (docs/transformers.md)."""
+    if torch.backends.cpu.get_cpu_capability() == 'AVX512' and 'OPENBLAS_CORETYPE' not in os.environ:
+        pytest.skip('sdpa rounds by the CPU: set OPENBLAS_CORETYPE=Haswell')
     generator = torch.Generator().manual_seed(dim)
     for n_k, is_causal in (24, True), (24, False), (256, True), (256, False):
         q, k, v = (torch.randn(8, 4, n_k, dim, generator=generator) for _ in range(3))
