@@ -401,12 +401,12 @@ static void test_heads_together(void **state) {
     truth_fill(queries, ROWS * DIM);
     truth_fill(keys, N * HEADS * DIM);
     truth_fill(values, N * HEADS * DIM);
-    const posenc_block_mask blocks = {.full_counts = counts,
-                                      .full_blocks = numbers,
-                                      .n_max = COLUMNS,
-                                      .head_stride = QUERIES,
-                                      .q_block = 1,
-                                      .k_block = BLOCK};
+    const posenc_block_mask lists = {.full_counts = counts,
+                                     .full_blocks = numbers,
+                                     .n_max = COLUMNS,
+                                     .head_stride = QUERIES,
+                                     .q_block = 1,
+                                     .k_block = BLOCK};
     const posenc_bool_mask plain = {bytes, {1, N, QUERIES * N, 0}, POSENC_KEEP};
     posenc_score_params params = posenc_score_params_of(0.2f, posenc_mask_none());
     posenc_view q_view = posenc_view_dense(queries, POSENC_F32, DIM, HEADS, QUERIES, 1), to = q_view;
@@ -429,7 +429,7 @@ static void test_heads_together(void **state) {
         params.block_mask = NULL, params.bool_mask = &plain;
         to.data = wanted;
         truth_ok(posenc_attention(&params, &q_view, &k_view, &v_view, &to, memory, n_bytes, posenc_range_all()));
-        params.block_mask = &blocks, params.bool_mask = NULL;
+        params.block_mask = &lists, params.bool_mask = NULL;
         to.data = result;
         for (int tier = -1; truth_next_tier(&tier);) {
             truth_ok(posenc_attention(&params, &q_view, &k_view, &v_view, &to, memory, n_bytes, posenc_range_all()));
