@@ -119,8 +119,7 @@ static inline posenc_score_params posenc_score_params_of(float scale, posenc_mas
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 
-/** Writes the logits l_j, -inf for masked keys. x NULL: s_j starts from 0. sinks and fully_masked are not used.
- */
+/** Writes the logits l_j, -inf for masked keys. x NULL: s_j starts from 0. sinks and fully_masked are not used. */
 POSENC_API posenc_status posenc_logits(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                        posenc_range rows);
 

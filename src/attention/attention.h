@@ -157,8 +157,9 @@ int64_t posenc_attention_heads_with_one_list(const posenc_attention_call *call, 
 /* 1 if the heads of a token lie side by side, as engines append them to a cache. (unit.c) */
 int posenc_attention_has_whole_tokens(const posenc_view *x);
 
-/* Inlined: a place that is returned in memory is read by wider loads than it is stored, which then wait for all stores
- * before. Divides only where there is something to divide: divisions take as long as the rest of a pair's set-up. */
+/* Query, head and sequence of a pair. Inlined: a place that is returned in memory is read by wider loads than it is
+ * stored, which then wait for all stores before. Divides only where there is something to divide: divisions take as
+ * long as the rest of a pair's set-up. */
 static inline posenc_row_place posenc_attention_place(const posenc_attention_unit *u, int64_t pair) {
     int64_t group = u->call->group, head = pair < u->n ? 0 : pair / u->n, of_head = u->first + pair - head * u->n;
     int64_t query = group == 1 ? of_head : of_head / group;
