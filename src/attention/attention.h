@@ -16,6 +16,8 @@
 #ifndef POSENC_SRC_ATTENTION_H
 #define POSENC_SRC_ATTENTION_H
 
+#include <string.h>
+
 #include <posenc/attention.h>
 
 #include "core/view.h"
@@ -168,6 +170,14 @@ static inline posenc_row_place posenc_attention_place(const posenc_attention_uni
         .head = (u->kv_head + head) * group + of_head - query * group,
         .batch = u->batch,
     };
+}
+
+/* Copies by 64 bytes: gcc copies a struct of this size with an instruction that takes 35 ns. */
+static inline void posenc_copy_row_args(const posenc_softmax_row_args *from, posenc_softmax_row_args *to) {
+    enum { PIECE = 64, REST = sizeof *to % PIECE };
+    for (size_t byte = 0; byte < sizeof *to - REST; byte += PIECE)
+        memcpy((char *)to + byte, (const char *)from + byte, PIECE);
+    memcpy((char *)to + sizeof *to - REST, (const char *)from + sizeof *to - REST, REST);
 }
 
 /* Prefetches the row of q or out that is 16 pairs behind `pair`; for pair 0 also the rows between. Where heads lie side

@@ -7,8 +7,6 @@
 #include "attention/block.h"
 #include "core/minmax.h"
 #include "core/view.h"
-#include "kernels/exp_scalar.h"
-#include "kernels/fma.h"
 
 _Static_assert(POSENC_KEYS_EXACT % POSENC_KEYS_PACKED == 0 && POSENC_KEYS_EXACT % POSENC_QUANT_GROUP == 0,
                "the key block behind the exact keys begins with a panel and a group");
@@ -37,18 +35,10 @@ static void multiply(const posenc_attention_block *b) {
 
 /* ---- Exponentials ---- */
 
-/* Copies by 64 bytes: gcc copies a struct of this size with an instruction that takes 35 ns. */
-static void copy_args(const posenc_softmax_row_args *from, posenc_softmax_row_args *to) {
-    enum { PIECE = 64, REST = sizeof *to % PIECE };
-    for (size_t byte = 0; byte < sizeof *to - REST; byte += PIECE)
-        memcpy((char *)to + byte, (const char *)from + byte, PIECE);
-    memcpy((char *)to + sizeof *to - REST, (const char *)from + sizeof *to - REST, REST);
-}
-
 /* Sets softmax's arguments for a pair and the block: keys are counted from the block's first. */
 static void set_scores(const posenc_attention_block *b, int64_t pair, uint8_t *bytes, posenc_softmax_row_args *args) {
     const posenc_attention_unit *u = b->unit;
-    copy_args(&u->rows[pair], args);
+    posenc_copy_row_args(&u->rows[pair], args);
     args->n = b->n;
     args->visible = b->visible[pair];
     if (args->k_pos != NULL)
@@ -71,18 +61,21 @@ static void set_scores(const posenc_attention_block *b, int64_t pair, uint8_t *b
     args->x = args->y = u->scores + (size_t)pair * BLOCK;
 }
 
+/* Largest logit and sum of exponentials of a pair, behind its weighted sums. */
+static posenc_softmax_sum *state_of(const posenc_attention_block *b, int64_t pair) {
+    return (posenc_softmax_sum *)(void *)(b->sums.rows + (size_t)pair * b->sums.stride + b->unit->call->args->v.ne[0]);
+}
+
 /* Replaces a pair's scores by exponentials, and rescales its sum of exponentials to the new maximum. Not inlined:
  * its arrays would lie on the stack during the rotation of keys too, which takes most of it. */
 static __attribute__((noinline)) void soften(posenc_attention_block *b, int64_t pair) {
     const posenc_attention_unit *u = b->unit;
-    float *state = b->sums.rows + (size_t)pair * b->sums.stride + u->call->args->v.ne[0], max = state[0];
     b->keep[pair] = 1.0f;
     if (u->call->args->params->bool_mask != NULL && u->call->args->params->block_mask == NULL)
         posenc_attention_fetch_bytes(b, pair, UINT32_MAX);
     if (b->visible[pair].begin == b->visible[pair].end)
         return;
     uint8_t bytes[2][POSENC_TREE_BYTES];
-    posenc_softmax_sum sum;
     posenc_softmax_row_args args, next;
     set_scores(b, pair, bytes[0], &args);
     if (args.by_query.product != NULL &&
@@ -90,15 +83,10 @@ static __attribute__((noinline)) void soften(posenc_attention_block *b, int64_t 
         set_scores(b, pair + 1, bytes[1], &next);
         args.next = &next;
     }
-    args.least = max;
-    args.sum = &sum;
+    args.sum = state_of(b, pair);
+    args.least = args.sum->max;
+    args.rescale = &b->keep[pair];
     u->call->kernels->softmax_row(&args);
-    if (sum.sum == 0.0f) /* all logits are -inf */
-        return;
-    if (max != sum.max || isinf(max)) /* keep is exp(0) otherwise */
-        b->keep[pair] = max == -INFINITY ? 0.0f : posenc_exp_above(max - sum.max, POSENC_WEIGHT_LOWEST);
-    state[1] = posenc_fmaf(state[1], b->keep[pair], sum.sum);
-    state[0] = sum.max;
 }
 
 /* ---- Weighted sums ---- */

@@ -140,9 +140,9 @@ static void place_parts(posenc_attention_unit *u, float *base) {
 
 /* ---- First contents of the scratch ---- */
 
-static void set_row(const posenc_attention_unit *u, posenc_row_place at, posenc_softmax_row_args *row) {
-    *row = (posenc_softmax_row_args){.form = POSENC_EXPONENTIALS, .leaves_masked = 1}; /* sums clear what they read */
-    posenc_score_args_begin(u->call->args->params, &u->call->scores, row);
+static void set_row(const posenc_attention_unit *u, const posenc_softmax_row_args *of_all, posenc_row_place at,
+                    posenc_softmax_row_args *row) {
+    posenc_copy_row_args(of_all, row);
     posenc_score_args_at(u->call->args->params, &u->call->scores, &at, row);
     if (u->list != NULL)
         posenc_score_args_listed(u->call->args->params, u->list, u->n_keys, row);
@@ -176,10 +176,12 @@ void posenc_attention_fetch_ahead(const posenc_attention_unit *u, const posenc_v
 void posenc_attention_begin_unit(posenc_attention_unit *u, float *scratch) {
     place_parts(u, first_line(scratch));
     size_t query_floats = posenc_query_floats(u->call->args->q.ne[0]);
+    posenc_softmax_row_args of_all = {.form = POSENC_EXPONENTIALS, .leaves_masked = 1}; /* sums clear what they read */
+    posenc_score_args_begin(u->call->args->params, &u->call->scores, &of_all);
     for (int64_t pair = 0; pair < posenc_attention_pairs(u); pair++) {
         posenc_row_place at = posenc_attention_place(u, pair);
         posenc_attention_fetch_ahead(u, &u->call->args->q, pair);
-        set_row(u, at, &u->rows[pair]);
+        set_row(u, &of_all, at, &u->rows[pair]);
         load_query(u, at, u->queries + (size_t)pair * query_floats);
     }
     if (u->call->prepare != NULL)

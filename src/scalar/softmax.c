@@ -125,6 +125,16 @@ static double sum_exponentials(const row *a, float max) {
     return lanes[0] + (double)posenc_exp_nonpositive(a->sink - max);
 }
 
+/* Writes the largest logit and the sum. With rescale the sum so far is rescaled to the new maximum. */
+static void finish_sum(const row *a, float max, float base, double sum) {
+    float all = (float)sum;
+    if (a->rescale != NULL) {
+        *a->rescale = sum != 0.0 ? posenc_exp_above(a->least - base, a->exp_lowest) : 1.0f;
+        all = posenc_fmaf(a->sum->sum, *a->rescale, all);
+    }
+    *a->sum = (posenc_softmax_sum){max, all};
+}
+
 /* Writes the exponential or probability of each key. A NaN or +inf in the row makes inverse NaN, and so every visible
  * key. */
 static void finish(const row *a, float max, double sum) {
@@ -148,7 +158,7 @@ void VARIANT(softmax_row)(const row *a) {
     float base = max == -INFINITY ? 0.0f : max; /* so that -inf - base is -inf and every term 0 */
     double sum = sum_exponentials(a, base);
     if (a->sum != NULL)
-        *a->sum = (posenc_softmax_sum){max, (float)sum};
+        finish_sum(a, max, base, sum);
     if (sum != 0.0)
         finish(a, base, sum);
     else

@@ -392,10 +392,22 @@ V_INLINE float base_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }
 
+/* Writes the largest logit and the sum. With rescale the sum so far is rescaled to the new maximum. */
+V_INLINE void finish_sum(const row *a, float max, double sum) {
+    if (a->rescale == NULL) {
+        *a->sum = (posenc_softmax_sum){max, (float)sum};
+        return;
+    }
+    vf rescale = sum != 0.0 ? exp_above(v_set1(a->least - base_of(max)), v_set1(a->exp_lowest)) : v_set1(1.0f);
+    v_store_n(a->rescale, rescale, 1);
+    v_store_n(&a->sum->sum, v_fma(v_set1(a->sum->sum), rescale, v_set1((float)sum)), 1);
+    a->sum->max = max;
+}
+
 /* Writes the sum, an empty row, and the masked keys. */
 V_INLINE void finish_row(const row *a, float max, double sum) {
     if (a->sum != NULL)
-        *a->sum = (posenc_softmax_sum){max, (float)sum};
+        finish_sum(a, max, sum);
     if (a->blocks != NULL) {
         fill_unlisted(a, sum == 0.0 ? a->empty : 0.0f, sum == 0.0);
         return;

@@ -20,6 +20,7 @@ enum {
     WITH_POSITIONS = 128,
     WITHOUT_SCORES = 256,
     WITH_SUM = 512,
+    WITH_RESCALE = 1024, /* and with a sum */
 };
 
 typedef struct softmax_shape {
@@ -35,7 +36,7 @@ typedef struct softmax_shape {
 
 /* Numbers of a call's operands. */
 typedef struct softmax_operands {
-    int x, y, rel_bias, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum;
+    int x, y, rel_bias, bias, bytes, k_pos, query_product, query_index, key_product, key_index, sum, rescale;
 } softmax_operands;
 
 static softmax_operands operands; /* of the call being made */
@@ -129,6 +130,8 @@ static void softmax_arguments(const kernel_call *call, kernel_args *to) {
         args.by_key = relative(call, o->key_product, o->key_index, N_ROWS);
     if (s->with & WITH_SUM)
         args.sum = call_data(call, o->sum, 0);
+    if (s->with & WITH_RESCALE)
+        args.rescale = call_data(call, o->rescale, 0);
     static posenc_softmax_row_args next;
     next = args;
     args.next = s->n % 2 ? &next : NULL;
@@ -159,7 +162,9 @@ static void describe(kernel_call *call, const softmax_shape *s) {
         o->key_index = call_row(call, "key index", OPERAND_IN, ELEMENT_I32, n_offsets(s) + 2 * n_unmet(s));
     }
     if (s->with & WITH_SUM)
-        o->sum = call_row(call, "sum", OPERAND_OUT, ELEMENT_F32, 2);
+        o->sum = call_row(call, "sum", s->with & WITH_RESCALE ? OPERAND_IN_OUT : OPERAND_OUT, ELEMENT_F32, 2);
+    if (s->with & WITH_RESCALE)
+        o->rescale = call_row(call, "rescale", OPERAND_OUT, ELEMENT_F32, 1);
 }
 
 /* Rows as rules have them, ascending or descending between runs of the first and last one, and at random. */
@@ -246,7 +251,8 @@ static softmax_shape shape_of(size_t n, size_t which) {
                                 WITHOUT_SCORES | WITH_REL_BIAS,
                                 WITHOUT_SCORES | WITH_BIAS,
                                 WITHOUT_SCORES | WITH_QUERY_TERM,
-                                WITH_SUM};
+                                WITH_SUM,
+                                WITH_SUM | WITH_RESCALE};
     softmax_shape s = {
         .n = n,
         .form = (posenc_softmax_form)(which % 5 < 3 ? 0 : which % 5 - 2),
@@ -259,7 +265,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
         .least = CHOICE(leasts, which + n),
     };
     /* One after the other: in an initialiser the compiler would choose the order. */
-    s.with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 1024);
+    s.with = which < 44 ? CHOICE(withs, which) : (int)(test_random() % 2048);
     s.lowest = -(int32_t)(test_random() % 40);
     s.highest = (int32_t)(test_random() % 9);
     s.cut_before = which % 4 == 1 ? test_random() % 50 : 0;
@@ -267,8 +273,10 @@ static softmax_shape shape_of(size_t n, size_t which) {
     s.visible = test_visible(n, which);
     if (which >= 22)
         set_types(&s, test_random());
-    if (s.with & WITH_SUM && s.form == POSENC_LOGITS)
+    if (s.form == POSENC_LOGITS)
         s.with &= ~WITH_SUM;
+    if (!(s.with & WITH_SUM))
+        s.with &= ~WITH_RESCALE;
     if (s.with & WITH_POSITIONS && (s.query > 1 << 29 || s.query < -(1 << 29)))
         s.query /= 2;
     return s;
