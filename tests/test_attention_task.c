@@ -570,11 +570,38 @@ static void test_nan(void **state) {
         }
 }
 
+/* Values of -0 behind a key block that no longer counts: their sum is -0, and the result +0, as in parts. */
+static void test_zeros(void **state) {
+    (void)state;
+    enum { N = 2 * 512 };
+    static float keys[N], values[N];
+    float query = 1.0f, result;
+    for (int j = 0; j < N; j++) {
+        keys[j] = j < N / 2 ? 0.0f : 300.0f;
+        values[j] = j < N / 2 ? -1.0f : -0.0f;
+    }
+    posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
+    q.view = posenc_view_dense(&query, POSENC_F32, 1, 1, 1, 1);
+    k.view = posenc_view_dense(keys, POSENC_F32, 1, 1, N, 1);
+    v.view = posenc_view_dense(values, POSENC_F32, 1, 1, N, 1);
+    task = (posenc_attention_args){.params = &params, .q = q.view, .k = k.view, .v = v.view, .out = q.view};
+    task.out.data = &result;
+    scratch = malloc(posenc_attention_workspace_bytes(1, 1));
+    for (int tier = -1; truth_next_tier(&tier);)
+        for (int in_parts = 0; in_parts < 2; in_parts++) {
+            result = 1.0f;
+            in_parts ? run_parts() : run_task();
+            assert_true(result == 0.0f && !signbit(result));
+        }
+    free(scratch);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         truth_test(test_parts),        truth_test(test_lse),    truth_test(test_merge),
         truth_test(test_variants),     truth_test(test_blocks), truth_test(test_million_keys),
         truth_test(test_widest_parts), truth_test(test_nan),    truth_test(test_merge_rows),
+        truth_test(test_zeros),
     };
     return truth_run(tests);
 }

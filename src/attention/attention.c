@@ -82,25 +82,34 @@ static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_vi
     return (posenc_rows_ahead){rows, posenc_row_bytes(x), n_pairs};
 }
 
-/* Computes a unit: sums of its segments, combined one after the other. next: the unit that follows, or NULL. */
+/* Combines the sums of a unit's segments, one after the other, in totals. */
+static void combine_segments(const posenc_attention_unit *u, posenc_attention_sums sums, float *totals) {
+    size_t n_pairs = (size_t)posenc_attention_pairs(u), stride = sums.stride;
+    for (size_t pair = 0; pair < n_pairs; pair++)
+        posenc_attention_start(u->call, posenc_attention_place(u, (int64_t)pair).head, totals + pair * stride);
+    for (int64_t segment = 0; segment < u->call->n_segments; segment++) {
+        posenc_attention_segment(u, segment, sums);
+        for (size_t pair = 0; pair < n_pairs; pair++)
+            posenc_attention_add(u->call, sums.rows + pair * stride, totals + pair * stride);
+    }
+}
+
+/* Computes a unit. next: the unit that follows, or NULL. */
 static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next, float *scratch) {
     const posenc_attention_call *call = u->call;
     int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
     size_t stride = posenc_sums_floats(v_dim);
     posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride};
-    float *totals = sums.rows + MOST_PAIRS * stride;
+    float *totals = sums.rows;
     const void *out_rows[MOST_PAIRS], *next_rows[MOST_PAIRS];
     u->after[0] = rows_of(u, &call->args->out, out_rows);
     if (next != NULL)
         u->after[1] = rows_of(next, &call->args->q, next_rows);
     posenc_attention_begin_unit(u, scratch);
-    for (int64_t pair = 0; pair < n_pairs; pair++)
-        posenc_attention_start(call, posenc_attention_place(u, pair).head, totals + (size_t)pair * stride);
-    for (int64_t segment = 0; segment < call->n_segments; segment++) {
-        posenc_attention_segment(u, segment, sums);
-        for (size_t pair = 0; pair < (size_t)n_pairs; pair++)
-            posenc_attention_add(call, sums.rows + pair * stride, totals + pair * stride);
-    }
+    if (call->n_segments == 1 && call->args->params->sinks == NULL) /* the sums of the only segment are the total */
+        posenc_attention_segment(u, 0, sums);
+    else
+        combine_segments(u, sums, totals += MOST_PAIRS * stride);
     for (int64_t pair = 0; pair < n_pairs; pair++)
         posenc_attention_finish(u, pair, totals + (size_t)pair * stride);
 }

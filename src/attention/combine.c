@@ -61,15 +61,10 @@ void posenc_attention_finish(const posenc_attention_unit *u, int64_t pair, const
     int64_t dim = args->v.ne[0];
     float max = total[dim], sum = total[dim + 1],
           of_empty = args->params->fully_masked == POSENC_FULLY_MASKED_NAN ? NAN : 0.0f;
-    posenc_convert_args copy = {
-        .x = total,
-        .y = posenc_token_at(&args->out, at),
-        .y_type = args->out.dtype,
-        .factor = sum == 0.0f ? of_empty : 1.0f / sum,
-        .n = (size_t)dim,
-        .n_heads = 1,
-    };
-    u->call->kernels->convert_rows(&copy);
+    float factors[2] = {sum == 0.0f ? of_empty : 1.0f / sum, 0.0f};
+    /* Not a product: -0 becomes +0, as in totals that have been combined. */
+    mix(u->call->kernels, (const void *[2]){total, NULL}, POSENC_F32, factors, 1, posenc_token_at(&args->out, at),
+        args->out.dtype, dim);
     if (args->lse != NULL)
         *(float *)posenc_token_at(args->lse, at) = log_sum_exp(max, sum);
 }
