@@ -50,9 +50,13 @@ static int64_t mask_row(const posenc_attention_block *b, int64_t pair) {
     return posenc_block_mask_row(b->unit->call->args->params->block_mask, posenc_attention_place(b->unit, pair));
 }
 
-/* Sets has_same_row. Returns the end of the last block that a pair's row lists. */
+/* Sets has_same_row. Returns the end of the last block that a pair's row lists; without a mask the end of all keys. */
 static size_t find_mask_rows(posenc_attention_block *b) {
     size_t end = 0;
+    if (b->unit->call->args->params->block_mask == NULL) {
+        memset(b->has_same_row, 1, sizeof b->has_same_row);
+        return SIZE_MAX;
+    }
     for (int64_t pair = 0, last = -1; pair < posenc_attention_pairs(b->unit); pair++) {
         int64_t row = mask_row(b, pair);
         b->has_same_row[pair] = row == last;
@@ -63,12 +67,22 @@ static size_t find_mask_rows(posenc_attention_block *b) {
     return end;
 }
 
+/* 1 if nothing but bounds masks keys of both rows, and these are the same. */
+static int have_same_bounds(const posenc_softmax_row_args *a, const posenc_softmax_row_args *b) {
+    posenc_visible x = a->visible, y = b->visible;
+    return a->bytes == NULL && a->bias == NULL && b->bytes == NULL && b->bias == NULL && x.begin == y.begin &&
+           x.end == y.end && x.hole_begin == y.hole_begin && x.hole_end == y.hole_end;
+}
+
 void posenc_attention_find_limit(posenc_attention_block *b, size_t end) {
+    const posenc_softmax_row_args *rows = b->unit->rows;
+    size_t listed_end = find_mask_rows(b);
     b->visible_limit = 0;
-    for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++)
-        b->visible_limit = posenc_max_size(b->visible_limit, posenc_min_size(b->unit->rows[pair].visible.end, end));
-    if (b->unit->call->args->params->block_mask != NULL)
-        b->visible_limit = posenc_min_size(b->visible_limit, find_mask_rows(b));
+    for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
+        b->visible_limit = posenc_max_size(b->visible_limit, posenc_min_size(rows[pair].visible.end, end));
+        b->sees_the_same[pair] = pair > 0 && b->has_same_row[pair] && have_same_bounds(&rows[pair - 1], &rows[pair]);
+    }
+    b->visible_limit = posenc_min_size(b->visible_limit, listed_end);
 }
 
 /* 1 if the call's mask lists a block of these keys for a pair, or there is no mask. A window of 512 in 8192 keys takes
@@ -100,7 +114,7 @@ static uint32_t clip_to_mask(posenc_attention_block *b, int64_t pair, posenc_blo
     const posenc_softmax_row_args *args = &b->unit->rows[pair];
     posenc_cell_bytes bytes = {args->bytes != NULL ? args->bytes + b->first : NULL, args->keep};
     b->cells[pair] = listed;
-    b->visible[pair] = posenc_block_cells_see(&b->cells[pair], &bytes, b->visible[pair]);
+    posenc_block_cells_see(&b->cells[pair], &bytes, &b->visible[pair]);
     return posenc_block_cells_panels(b->cells[pair]);
 }
 
@@ -114,6 +128,33 @@ void posenc_attention_fetch_bytes(const posenc_attention_block *b, int64_t pair,
     }
 }
 
+/* Sets the visible keys of a pair, and adds them to those of the block. */
+static void see(posenc_attention_block *b, int64_t pair, posenc_block_cells listed) {
+    b->visible[pair] = (posenc_visible){.begin = 0, .end = 0};
+    if ((listed.full | listed.partial) == 0)
+        return;
+    b->visible[pair] = visible_of(&b->unit->rows[pair], b->first, b->n);
+    uint32_t panels = clip_to_mask(b, pair, listed);
+    posenc_visible visible = b->visible[pair];
+    if (visible.begin == visible.end)
+        return;
+    b->first_pair = posenc_min(b->first_pair, pair);
+    b->end_pair = pair + 1;
+    b->has_hole |= has_hole(visible);
+    b->panels |= panels & panels_with(visible.begin, has_hole(visible) ? visible.hole_begin : visible.end);
+    b->panels |= has_hole(visible) ? panels & panels_with(visible.hole_end, visible.end) : 0;
+    b->visible_first = posenc_min_size(b->visible_first, visible.begin);
+    b->visible_end = posenc_max_size(b->visible_end, visible.end);
+}
+
+/* Gives a pair the visible keys of the pair before. */
+static void see_the_same(posenc_attention_block *b, int64_t pair) {
+    b->visible[pair] = b->visible[pair - 1];
+    b->cells[pair] = b->cells[pair - 1];
+    if (b->end_pair == pair)
+        b->end_pair = pair + 1;
+}
+
 int posenc_attention_find_visible(posenc_attention_block *b) {
     if (!is_listed(b))
         return 0;
@@ -125,23 +166,13 @@ int posenc_attention_find_visible(posenc_attention_block *b) {
     b->has_hole = 0;
     b->panels = 0;
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
+        if (b->sees_the_same[pair]) {
+            see_the_same(b, pair);
+            continue;
+        }
         listed = listed_cells(b, pair, listed);
         posenc_attention_fetch_bytes(b, pair, listed.partial);
-        b->visible[pair] = (posenc_visible){.begin = 0, .end = 0};
-        if ((listed.full | listed.partial) == 0)
-            continue;
-        b->visible[pair] = visible_of(&b->unit->rows[pair], b->first, b->n);
-        uint32_t panels = clip_to_mask(b, pair, listed);
-        posenc_visible visible = b->visible[pair];
-        if (visible.begin == visible.end)
-            continue;
-        b->first_pair = posenc_min(b->first_pair, pair);
-        b->end_pair = pair + 1;
-        b->has_hole |= has_hole(visible);
-        b->panels |= panels & panels_with(visible.begin, has_hole(visible) ? visible.hole_begin : visible.end);
-        b->panels |= has_hole(visible) ? panels & panels_with(visible.hole_end, visible.end) : 0;
-        b->visible_first = posenc_min_size(b->visible_first, visible.begin);
-        b->visible_end = posenc_max_size(b->visible_end, visible.end);
+        see(b, pair, listed);
     }
     return b->visible_first < b->visible_end;
 }

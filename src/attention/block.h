@@ -13,7 +13,8 @@ typedef struct posenc_attention_block {
     size_t visible_limit;                        /* no pair sees later keys of the segment */
     posenc_visible visible[POSENC_MOST_PAIRS];   /* keys that each pair sees, counted from the block's first */
     posenc_block_cells cells[POSENC_MOST_PAIRS]; /* with a block mask: cells that each pair sees */
-    uint8_t has_same_row[POSENC_MOST_PAIRS];     /* with a block mask: 1 if the pair before has the same lists */
+    uint8_t has_same_row[POSENC_MOST_PAIRS];     /* 1 if the block mask has the same lists for the pair before */
+    uint8_t sees_the_same[POSENC_MOST_PAIRS];    /* 1 if a pair sees the same keys as the pair before */
     size_t visible_first, visible_end;           /* keys that any pair sees */
     int64_t first_pair, end_pair;                /* pairs outside [first_pair, end_pair) see no key */
     int has_hole;                                /* 1 if the visible keys of a pair have a hole */
@@ -23,7 +24,7 @@ typedef struct posenc_attention_block {
     float keep[POSENC_MOST_PAIRS];               /* factors of the sums before this block */
 } posenc_attention_block;
 
-/* Sets visible_limit of a segment that ends at key `end`, and has_same_row. */
+/* Sets what all blocks of a segment that ends at key `end` share: visible_limit, has_same_row, sees_the_same. */
 void posenc_attention_find_limit(posenc_attention_block *b, size_t end);
 
 /* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. */

@@ -172,10 +172,8 @@ static posenc_visible trim(const posenc_block_cells *cells, const posenc_cell_by
     return clip(visible, begin, end);
 }
 
-posenc_visible posenc_block_cells_see(posenc_block_cells *cells, const posenc_cell_bytes *mask,
-                                      posenc_visible visible) {
-    if (visible.begin == visible.end)
-        return visible;
+/* Visible keys of a pair that has some, clipped to the cells and to what bytes leave. */
+static posenc_visible visible_in(posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible visible) {
     if (mask->bytes != NULL)
         settle(cells, mask, visible, visible_cells(visible));
     visible = clip_to_cells(*cells, visible);
@@ -187,6 +185,11 @@ posenc_visible posenc_block_cells_see(posenc_block_cells *cells, const posenc_ce
     settle(cells, mask, visible,
            cells_with(visible.begin, visible.begin + 1) | cells_with(visible.end - 1, visible.end));
     return visible;
+}
+
+void posenc_block_cells_see(posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible *visible) {
+    if (visible->begin < visible->end)
+        *visible = visible_in(cells, mask, *visible);
 }
 
 uint32_t posenc_block_cells_panels(posenc_block_cells cells) {

@@ -27,8 +27,9 @@ typedef struct posenc_cell_bytes {
 
 /* Clips a pair's visible keys to the cells, with a hole for the first gap, and to the first and the last key that
  * bytes leave. Cells whose bytes say the same of all keys become full or are left out: windows and documents need no
- * bytes. */
-posenc_visible posenc_block_cells_see(posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible visible);
+ * bytes. Visible keys are passed by address: a struct that is returned is stored by fields, and read by wider loads
+ * that wait for the stores. */
+void posenc_block_cells_see(posenc_block_cells *cells, const posenc_cell_bytes *mask, posenc_visible *visible);
 
 /* Bit p: panel p has a key in a cell. */
 uint32_t posenc_block_cells_panels(posenc_block_cells cells);
