@@ -236,7 +236,7 @@ static softmax_shape shape_of(size_t n, size_t which) {
     static const float scales[] = {0.125f, 1.0f, -1.0f, 0.0f, 0x1p-149f, 100.0f, FLT_MAX};
     static const float slopes[] = {0.5f, 0.00390625f, 0.7071067f, -0.25f, -0.0f, 1e-30f, 0x1p-149f, FLT_MAX};
     static const float sinks[] = {-INFINITY, -INFINITY, 0.5f, 50.0f};
-    static const float leasts[] = {-INFINITY, -INFINITY, -INFINITY, 0.0f, -5.0f, 3.0f, -0.0f};
+    static const float leasts[] = {-INFINITY, -INFINITY, -INFINITY, 0.0f, -5.0f, 3.0f, -0.0f, -75.0f};
     static const int withs[] = {0,
                                 WITH_ALIBI,
                                 WITH_REL_BIAS,
