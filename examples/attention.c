@@ -9,7 +9,7 @@
 enum { DIM = 128, HEADS = 32, KV_HEADS = 8, CONTEXT = 4096, MOST = 512 };
 static float q[MOST * HEADS * DIM], k[MOST * KV_HEADS * DIM], v[MOST * KV_HEADS * DIM], out[MOST * HEADS * DIM];
 static uint16_t k_cache[CONTEXT * KV_HEADS * DIM], v_cache[CONTEXT * KV_HEADS * DIM]; /* f16 */
-static float scratch[1 << 18]; /* posenc_attention_workspace_bytes(DIM, DIM) or more, for each thread */
+static float scratch[3 << 17]; /* posenc_attention_workspace_bytes(DIM, DIM) or more, for each thread */
 
 int main(void) {
     posenc_rope *rope; /* Llama of Hugging Face; GGUF is interleaved: docs/embedding.md */

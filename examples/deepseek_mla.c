@@ -38,7 +38,7 @@ static posenc_rope *make_rope(float *scale) {
 
 static void absorbed_attention(const posenc_rope *rope, float scale, float out[TOKENS][HEADS][V_DIM]) {
     static float wide[TOKENS][HEADS][WIDE], rotated[TOKENS][HEADS][WIDE], cache[TOKENS][WIDE];
-    static float mixed[TOKENS][HEADS][RANK], scratch[1 << 18];
+    static float mixed[TOKENS][HEADS][RANK], scratch[3 << 17];
     for (int t = 0; t < TOKENS; t++)
         for (int h = 0; h < HEADS; h++) {
             for (int r = 0; r < RANK; r++)

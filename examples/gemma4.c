@@ -47,7 +47,7 @@ static posenc_rope_tensor tensor(float *x, float *y, int dim, int heads, int rot
 
 static void attend(const kind *a, float *out) {
     static float queries[TOKENS * HEADS * WIDEST], keys[TOKENS * MOST_KV * WIDEST], values[TOKENS * MOST_KV * WIDEST];
-    static float scratch[1 << 18];
+    static float scratch[3 << 17];
     posenc_rope_tensor tensors[] = {tensor(q, queries, a->dim, HEADS, 1, q_weight),
                                     tensor(k, keys, a->dim, a->kv_heads, 1, k_weight),
                                     tensor(v, values, a->dim, a->kv_heads, 0, ones)};

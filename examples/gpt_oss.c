@@ -28,7 +28,7 @@ static posenc_rope *make_rope(void) {
 
 /* A layer; both kinds share a rope, and its table of cosines and sines where there is one. */
 static void attend(const posenc_rope *rope, int has_window, float out[TOKENS][HEADS][DIM]) {
-    static float q_rotated[TOKENS][HEADS][DIM], k_cache[TOKENS][KV_HEADS][DIM], scratch[1 << 18];
+    static float q_rotated[TOKENS][HEADS][DIM], k_cache[TOKENS][KV_HEADS][DIM], scratch[3 << 17];
     posenc_view queries = posenc_view_dense(q_rotated, POSENC_F32, DIM, HEADS, TOKENS, 1);
     posenc_view keys = posenc_view_dense(k_cache, POSENC_F32, DIM, KV_HEADS, TOKENS, 1);
     posenc_view values = posenc_view_dense(v, POSENC_F32, DIM, KV_HEADS, TOKENS, 1);

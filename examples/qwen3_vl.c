@@ -54,7 +54,7 @@ static void rotate(const posenc_rope *rope, float x[TOKENS][HEADS][DIM], float y
 
 /* Patches come one after the other in the prompt, and the mask is that of text. */
 static void attend(const posenc_rope *rope, float out[TOKENS][HEADS][DIM]) {
-    static float queries[TOKENS][HEADS][DIM], keys[TOKENS][HEADS][DIM], scratch[1 << 18];
+    static float queries[TOKENS][HEADS][DIM], keys[TOKENS][HEADS][DIM], scratch[3 << 17];
     rotate(rope, q, queries);
     rotate(rope, k, keys);
     posenc_view a = posenc_view_dense(queries, POSENC_F32, DIM, HEADS, TOKENS, 1);

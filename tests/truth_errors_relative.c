@@ -65,7 +65,7 @@ static posenc_status attention(const posenc_view *const *v, posenc_range rows) {
 }
 
 static posenc_status fused(const posenc_view *const *v, posenc_range rows) {
-    static float scratch[140000];
+    static float scratch[1 << 18];
     assert_true(sizeof scratch >= posenc_attention_workspace_bytes(8, 8));
     posenc_score_params params = posenc_score_params_of(1.0f, posenc_mask_none());
     return posenc_attention(&params, v[0], v[1], v[2], v[3], scratch, sizeof scratch, rows);
@@ -83,7 +83,7 @@ static const posenc_attention_args *task_of(const posenc_view *const *v) {
     return &task;
 }
 
-static float attention_scratch[140000], attention_parts[4096];
+static float attention_scratch[1 << 18], attention_parts[4096];
 
 static posenc_status attention_run(const posenc_view *const *v, posenc_range rows) {
     assert_true(sizeof attention_scratch >= posenc_attention_workspace_bytes(8, 8));

@@ -23,7 +23,7 @@ POSENC_BEGIN_C
  */
 POSENC_API int64_t posenc_attention_unit_count(const posenc_view *q, const posenc_view *k);
 
-/** Bytes of scratch for one thread (head_dim 128: 1 MB); 0: refused. */
+/** Bytes of scratch for one thread (head_dim 128: 1.5 MB); 0: refused. */
 POSENC_API size_t posenc_attention_workspace_bytes(int64_t head_dim, int64_t v_dim);
 
 /** Arithmetic, with its error of max |v|. BF16X2, BF16X3: infinite numbers may make NaN. */

@@ -74,8 +74,8 @@ static posenc_status begin_call(const posenc_attention_args *args, posenc_attent
     return POSENC_OK;
 }
 
-/* Rows of q or out of the unit's pairs. */
-static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void *rows[MOST_PAIRS]) {
+/* Rows of q or out of the unit's pairs, which are written to `rows`. */
+static posenc_rows_ahead rows_of(const posenc_attention_unit *u, const posenc_view *x, const void **rows) {
     size_t n_pairs = (size_t)posenc_attention_pairs(u);
     for (size_t pair = 0; pair < n_pairs; pair++)
         rows[pair] = posenc_token_at(x, posenc_attention_place(u, (int64_t)pair));
@@ -101,11 +101,10 @@ static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next
     size_t stride = posenc_sums_floats(v_dim);
     posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride};
     float *totals = sums.rows;
-    const void *out_rows[MOST_PAIRS], *next_rows[MOST_PAIRS];
-    u->after[0] = rows_of(u, &call->args->out, out_rows);
-    if (next != NULL)
-        u->after[1] = rows_of(next, &call->args->q, next_rows);
     posenc_attention_begin_unit(u, scratch);
+    u->after[0] = rows_of(u, &call->args->out, u->rows_after);
+    if (next != NULL)
+        u->after[1] = rows_of(next, &call->args->q, u->rows_after + MOST_PAIRS);
     if (call->n_segments == 1 && call->args->params->sinks == NULL) /* the sums of the only segment are the total */
         posenc_attention_segment(u, 0, sums);
     else

@@ -43,7 +43,7 @@ static inline int posenc_is_attention_dim(int64_t dim) {
 
 enum {
     POSENC_UNIT_PAIRS = 96,                    /* (query, head) pairs of a work unit: whole tiles of all kernels */
-    POSENC_MOST_PAIRS = 2 * POSENC_UNIT_PAIRS, /* pairs of units that are computed together and share packed keys */
+    POSENC_MOST_PAIRS = 3 * POSENC_UNIT_PAIRS, /* pairs of units that are computed together and share packed keys */
     POSENC_KEY_BLOCK = POSENC_SUM_BLOCK,       /* keys of a key block (posenc/attention.h) */
     POSENC_KEYS_PACKED = 2 * POSENC_PANEL, /* keys packed at a time: with head_dim 128 they fit in the first cache */
     POSENC_KEY_ROWS = POSENC_KEY_BLOCK + POSENC_KEYS_PACKED, /* addresses of a key block and of keys behind it */
@@ -103,6 +103,7 @@ struct posenc_attention_unit {
     size_t n_keys;
     posenc_rows_ahead after[2]; /* prefetched with the last values: the unit's rows of out, the next unit's of q */
     /* Scratch for each pair: */
+    const void **rows_after;          /* rows of `after`: POSENC_MOST_PAIRS of out, as many of q */
     posenc_softmax_row_args *rows;    /* softmax's arguments for all keys */
     float *queries;                   /* float32 or bf16, posenc_query_floats(head_dim) apart */
     int16_t *query_numbers;           /* integers, head_dim apart, with a scale for each block */

@@ -67,11 +67,12 @@ static size_t find_mask_rows(posenc_attention_block *b) {
     return end;
 }
 
-/* 1 if nothing but bounds masks keys of both rows, and these are the same. */
-static int have_same_bounds(const posenc_softmax_row_args *a, const posenc_softmax_row_args *b) {
-    posenc_visible x = a->visible, y = b->visible;
-    return a->bytes == NULL && a->bias == NULL && b->bytes == NULL && b->bias == NULL && x.begin == y.begin &&
-           x.end == y.end && x.hole_begin == y.hole_begin && x.hole_end == y.hole_end;
+/* 1 if nothing but bounds masks keys of the row, and they are those of the row before. All rows of a call have bytes or
+ * a bias, or none has. */
+static int has_same_bounds(const posenc_softmax_row_args *row) {
+    posenc_visible x = row[-1].visible, y = row->visible;
+    return row->bytes == NULL && row->bias == NULL && x.begin == y.begin && x.end == y.end &&
+           x.hole_begin == y.hole_begin && x.hole_end == y.hole_end;
 }
 
 void posenc_attention_find_limit(posenc_attention_block *b, size_t end) {
@@ -80,7 +81,7 @@ void posenc_attention_find_limit(posenc_attention_block *b, size_t end) {
     b->visible_limit = 0;
     for (int64_t pair = 0; pair < posenc_attention_pairs(b->unit); pair++) {
         b->visible_limit = posenc_max_size(b->visible_limit, posenc_min_size(rows[pair].visible.end, end));
-        b->sees_the_same[pair] = pair > 0 && b->has_same_row[pair] && have_same_bounds(&rows[pair - 1], &rows[pair]);
+        b->sees_the_same[pair] = pair > 0 && b->has_same_row[pair] && has_same_bounds(&rows[pair]);
     }
     b->visible_limit = posenc_min_size(b->visible_limit, listed_end);
 }

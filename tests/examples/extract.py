@@ -23,7 +23,7 @@ GIVEN = {
     ],
     'attention.h': [
         'int64_t n_q = 4; static float queries[8 * 4 * 64], keys[2 * 4 * 64], values[2 * 4 * 64], out[8 * 4 * '
-        '64], scratch[1 << 18]; const size_t scratch_bytes = sizeof scratch;',
+        '64], scratch[3 << 17]; const size_t scratch_bytes = sizeof scratch;',
     ],
     'backward.h': [
         'static int32_t bucket_data[64]; static float bias_data[128], gradient_data[128], table_data[64]; '
@@ -78,7 +78,7 @@ GIVEN = {
     ],
     'step.h': [
         'enum { n = 2, n_past = 3 }; static float q[n * 32 * 128], k[n * 8 * 128], v[n * 8 * 128], out[n * 32 * 128]; static '
-        'uint16_t k_cache[4096 * 8 * 128], v_cache[4096 * 8 * 128]; static float scratch[1 << 18]; const size_t scratch_bytes = '
+        'uint16_t k_cache[4096 * 8 * 128], v_cache[4096 * 8 * 128]; static float scratch[3 << 17]; const size_t scratch_bytes = '
         'sizeof scratch; posenc_rope_params rotation = POSENC_ROPE_DEFAULTS; rotation.layout = POSENC_ROPE_HALF; '
         'rotation.head_dim = rotation.n_rot = 128; static posenc_rope *rope; if (posenc_rope_create(&rotation, &rope) != POSENC_OK) '
         'return 1;',
