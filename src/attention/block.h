@@ -24,14 +24,15 @@ typedef struct posenc_attention_block {
     float keep[POSENC_MOST_PAIRS];               /* factors of the sums before this block */
 } posenc_attention_block;
 
-/* Sets what all blocks of a segment that ends at key `end` share: visible_limit, has_same_row, sees_the_same. */
+/* Sets what all blocks of a segment that ends at key `end` share: visible_limit, has_same_row, sees_the_same.
+ * (visible_keys.c) */
 void posenc_attention_find_limit(posenc_attention_block *b, size_t end);
 
-/* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. */
+/* Sets the visible keys of each pair. Returns 1 if any pair sees a key of the block. (visible_keys.c) */
 int posenc_attention_find_visible(posenc_attention_block *b);
 
 /* Prefetches the bool_mask's bytes of the cells for the pairs that follow `pair`, just before they are read: rows of a
- * large mask lie in pages of their own and, mostly, in the same sets of a cache. */
+ * large mask lie in pages of their own and, mostly, in the same sets of a cache. (visible_keys.c) */
 void posenc_attention_fetch_bytes(const posenc_attention_block *b, int64_t pair, uint32_t cells);
 
 /* Sets the addresses of the block's keys and values, of the unit's first head. */
