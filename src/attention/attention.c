@@ -100,15 +100,17 @@ static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next
     int64_t n_pairs = posenc_attention_pairs(u), head_dim = call->args->q.ne[0], v_dim = call->args->v.ne[0];
     size_t stride = posenc_sums_floats(v_dim);
     posenc_attention_sums sums = {scratch + posenc_attention_unit_floats(head_dim, v_dim), stride};
-    float *totals = sums.rows;
+    float *totals = sums.rows + MOST_PAIRS * stride;
     posenc_attention_begin_unit(u, scratch);
     u->after[0] = rows_of(u, &call->args->out, u->rows_after);
     if (next != NULL)
         u->after[1] = rows_of(next, &call->args->q, u->rows_after + MOST_PAIRS);
-    if (call->n_segments == 1 && call->args->params->sinks == NULL) /* the sums of the only segment are the total */
+    if (call->n_segments == 1 && call->args->params->sinks == NULL) { /* the only segment's sums are the total */
         posenc_attention_segment(u, 0, sums);
-    else
-        combine_segments(u, sums, totals += MOST_PAIRS * stride);
+        totals = sums.rows;
+    } else {
+        combine_segments(u, sums, totals);
+    }
     for (int64_t pair = 0; pair < n_pairs; pair++)
         posenc_attention_finish(u, pair, totals + (size_t)pair * stride);
 }

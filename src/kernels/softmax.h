@@ -79,7 +79,8 @@ typedef struct posenc_softmax_row_args {
     float empty;             /* value of a whole row whose logits are all -inf */
     posenc_softmax_sum *sum; /* or NULL */
     /* Factor of what earlier keys summed, whose maximum is `least`: exp(least - max), or 1 if the row's sum is 0. With
-     * it, sum comes in as theirs and goes out as that of all: fma(theirs, *rescale, the row's). NULL: no such keys. */
+     * it, sum is not NULL, comes in as theirs and goes out as that of all: fma(theirs, *rescale, the row's). NULL: no
+     * such keys. */
     float *rescale;
     /* Row of n keys that follows, to be prefetched; or NULL. */
     const struct posenc_softmax_row_args *next;
