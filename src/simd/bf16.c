@@ -125,25 +125,49 @@ enum { ROWS_AHEAD = 8 }; /* rows prefetched: with heads side by side, rows are n
 /* Bits of |x| from which on x rounds to infinity. */
 enum { ROUNDS_TO_INFINITY = 0x7f7f8000 };
 
+/* Words of rows k and k + 1, from column t on. */
+V_INLINE uint32_t *words_at(const posenc_pair_rows_args *a, size_t depth, size_t k, size_t t) {
+    return a->words + (t / POSENC_PANEL * (depth / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
+}
+
+/* Columns, with those that fill the last panel. */
+V_INLINE size_t padded_dim(const posenc_pair_rows_args *a) {
+    return (a->dim + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
+}
+
+/* Stores row k and the next as words; n_rows is 1 where there is no next. Returns the bits of the largest |x| so far. */
+V_INLINE vi pair_two(const posenc_pair_rows_args *a, size_t depth, size_t k, const size_t n_rows, vi largest,
+                     const posenc_dtype type) {
+    const size_t n_padded = padded_dim(a);
+    for (size_t t = 0; t < n_padded; t += VF) {
+        vf row[2];
+        for (size_t which = 0; which < 2; which++) {
+            row[which] = v_set1(0.0f);
+            if (which < n_rows && t < a->dim)
+                row[which] = load_typed(a->rows[k + which], t, lanes_from(t, a->dim), type);
+            largest = vi_max(largest, vi_from_bits(v_abs(row[which])));
+        }
+        store_part((uint16_t *)(void *)words_at(a, depth, k, t), row[0], row[1], a->part, type);
+    }
+    return largest;
+}
+
 V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type) {
     const size_t depth = (a->n_rows + BLOCK - 1) / BLOCK * BLOCK;
-    const size_t n_padded = (a->dim + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
     vi largest = vi_set1(0);
-    for (size_t k = 0; k < depth; k += 2) {
+    size_t k = 0;
+    for (; k + 2 <= a->n_rows; k += 2) {
         for (size_t next = k + ROWS_AHEAD; next < k + ROWS_AHEAD + 2 && next < a->n_rows; next++)
             fetch_typed(a->rows[next], 0, a->dim, type);
-        for (size_t t = 0; t < n_padded; t += VF) {
-            vf row[2];
-            for (size_t which = 0; which < 2; which++) {
-                row[which] = v_set1(0.0f);
-                if (k + which < a->n_rows && t < a->dim)
-                    row[which] = load_typed(a->rows[k + which], t, lanes_from(t, a->dim), type);
-                largest = vi_max(largest, vi_from_bits(v_abs(row[which])));
-            }
-            uint32_t *to = a->words + (t / POSENC_PANEL * (depth / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
-            store_part((uint16_t *)(void *)to, row[0], row[1], a->part, type);
-        }
+        largest = pair_two(a, depth, k, 2, largest, type);
     }
+    if (k < a->n_rows) {
+        largest = pair_two(a, depth, k, 1, largest, type);
+        k += 2;
+    }
+    for (; k < depth; k += 2)
+        for (size_t t = 0; t < padded_dim(a); t += VF)
+            vi_store(words_at(a, depth, k, t), vi_set1(0));
     *a->is_finite = vi_max_lanes(largest) < ROUNDS_TO_INFINITY;
 }
 

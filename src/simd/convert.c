@@ -21,8 +21,10 @@ V_INLINE void convert_some(const posenc_convert_args *a, const char *x, char *y,
     store_plain(y, i, v_mul(value, factor), n, y_type);
 }
 
+/* By twos, f16 of 4 heads takes 0.83 to 0.88 of the time; to and from bf16 1.05 times as long on AVX-512. */
 V_INLINE void convert(const posenc_convert_args *a, const posenc_dtype x_type, const posenc_dtype y_type,
                       const int is_normed) {
+    const int is_by_twos = x_type != POSENC_BF16 && y_type != POSENC_BF16;
     const char *x = a->x;
     char *y = a->y;
     for (size_t h = 0; h < a->n_heads; h++) {
@@ -30,6 +32,10 @@ V_INLINE void convert(const posenc_convert_args *a, const posenc_dtype x_type, c
         size_t i = 0;
         if (a->y_ahead != 0)
             fetch_typed(y + a->y_ahead, 0, a->n, y_type);
+        for (; is_by_twos && i + 2 * VF <= a->n; i += 2 * VF) {
+            convert_some(a, x, y, i, VF, head_factor, x_type, y_type, is_normed);
+            convert_some(a, x, y, i + VF, VF, head_factor, x_type, y_type, is_normed);
+        }
         for (; i + VF <= a->n; i += VF)
             convert_some(a, x, y, i, VF, head_factor, x_type, y_type, is_normed);
         if (i < a->n)
@@ -39,15 +45,10 @@ V_INLINE void convert(const posenc_convert_args *a, const posenc_dtype x_type, c
     }
 }
 
-void VARIANT(convert_rows)(const posenc_convert_args *args) {
+/* Formats and float8 have a function of their own, so that floats set up nothing for them. */
+static __attribute__((noinline)) void convert_cache_type(const posenc_convert_args *args) {
     const posenc_convert_args a = *args; /* a copy: no store changes it */
     switch (POSENC_TYPE_PAIR(a.x_type, a.y_type)) {
-#define CASE(x_type, y_type)                                                                                           \
-    case POSENC_TYPE_PAIR(x_type, y_type):                                                                             \
-        a.head_factors != NULL ? convert(&a, x_type, y_type, 1) : convert(&a, x_type, y_type, 0);                      \
-        break;
-        POSENC_EACH_TYPE_PAIR(CASE)
-#undef CASE
 #define CASE(type, ...)                                                                                                \
     case POSENC_TYPE_PAIR(type, POSENC_F32): convert(&a, type, POSENC_F32, 0); break;
         POSENC_EACH_FORMAT(CASE)
@@ -59,6 +60,19 @@ void VARIANT(convert_rows)(const posenc_convert_args *args) {
     case POSENC_TYPE_PAIR(POSENC_BF16, type): convert(&a, POSENC_BF16, type, 0); break;
         POSENC_EACH_FLOAT8_TYPE(CASE)
 #undef CASE
+    }
+}
+
+void VARIANT(convert_rows)(const posenc_convert_args *args) {
+    const posenc_convert_args a = *args;
+    switch (POSENC_TYPE_PAIR(a.x_type, a.y_type)) {
+#define CASE(x_type, y_type)                                                                                           \
+    case POSENC_TYPE_PAIR(x_type, y_type):                                                                             \
+        a.head_factors != NULL ? convert(&a, x_type, y_type, 1) : convert(&a, x_type, y_type, 0);                      \
+        break;
+        POSENC_EACH_TYPE_PAIR(CASE)
+#undef CASE
+    default: convert_cache_type(args); break;
     }
 }
 

@@ -112,7 +112,7 @@ V_INLINE void store_sums(void *y, size_t i, const vf *sum, size_t vectors, size_
 }
 
 V_INLINE void mix_lanes(const posenc_mix_row_args *a, size_t i, size_t vectors, size_t n, const int weight_step,
-                        const posenc_dtype x_type) {
+                        const posenc_dtype x_type, const posenc_dtype y_type) {
     vf sum[MIX_STEP];
     for (size_t v = 0; v < vectors; v++)
         sum[v] = a->start == NULL ? v_set1(0.0f) : load_typed(a->start, i + v * VF, n, POSENC_F32);
@@ -127,7 +127,7 @@ V_INLINE void mix_lanes(const posenc_mix_row_args *a, size_t i, size_t vectors, 
     if (a->residual != NULL)
         for (size_t v = 0; v < vectors; v++)
             sum[v] = v_add(load_typed(a->residual, i + v * VF, n, x_type), sum[v]);
-    switch (a->y_type) { /* asked at each step: a body for each pair of types is no faster */
+    switch (y_type) {
         POSENC_TAKES_NO_CACHE_TYPES;
     case POSENC_F32: store_sums(a->y, i, sum, vectors, n, POSENC_F32); break;
     case POSENC_F16: store_sums(a->y, i, sum, vectors, n, POSENC_F16); break;
@@ -135,28 +135,39 @@ V_INLINE void mix_lanes(const posenc_mix_row_args *a, size_t i, size_t vectors, 
     }
 }
 
-V_INLINE void mix_weighted(const posenc_mix_row_args *a, const int weight_step, const posenc_dtype x_type) {
+V_INLINE void mix_weighted(const posenc_mix_row_args *a, const int weight_step, const posenc_dtype x_type,
+                           const posenc_dtype y_type) {
     size_t i = 0;
     for (; i + MIX_STEP * VF <= a->n; i += MIX_STEP * VF)
-        mix_lanes(a, i, MIX_STEP, VF, weight_step, x_type);
+        mix_lanes(a, i, MIX_STEP, VF, weight_step, x_type, y_type);
     for (; i + VF <= a->n; i += VF)
-        mix_lanes(a, i, 1, VF, weight_step, x_type);
+        mix_lanes(a, i, 1, VF, weight_step, x_type, y_type);
     if (i < a->n)
-        mix_lanes(a, i, 1, a->n - i, weight_step, x_type);
+        mix_lanes(a, i, 1, a->n - i, weight_step, x_type, y_type);
 }
 
-V_INLINE void mix(const posenc_mix_row_args *a, const posenc_dtype x_type) {
-    a->weight_step == 0 ? mix_weighted(a, 0, x_type) : mix_weighted(a, 1, x_type);
+V_INLINE void mix(const posenc_mix_row_args *a, const posenc_dtype x_type, const posenc_dtype y_type) {
+    a->weight_step == 0 ? mix_weighted(a, 0, x_type, y_type) : mix_weighted(a, 1, x_type, y_type);
 }
 
-void VARIANT(mix_row)(const posenc_mix_row_args *args) {
+static __attribute__((noinline)) void mix_f32(const posenc_mix_row_args *args) {
     const posenc_mix_row_args a = *args; /* a copy: no store changes it */
+    mix(&a, POSENC_F32, POSENC_F32);
+}
+
+/* These ask for the type of y at each step: a body for each pair of types is no faster. */
+static __attribute__((noinline)) void mix_typed(const posenc_mix_row_args *args) {
+    const posenc_mix_row_args a = *args;
     switch (a.x_type) {
         POSENC_TAKES_NO_CACHE_TYPES;
-    case POSENC_F32: mix(&a, POSENC_F32); break;
-    case POSENC_F16: mix(&a, POSENC_F16); break;
-    case POSENC_BF16: mix(&a, POSENC_BF16); break;
+    case POSENC_F32: mix(&a, POSENC_F32, a.y_type); break;
+    case POSENC_F16: mix(&a, POSENC_F16, a.y_type); break;
+    case POSENC_BF16: mix(&a, POSENC_BF16, a.y_type); break;
     }
+}
+
+void VARIANT(mix_row)(const posenc_mix_row_args *a) {
+    a->x_type == POSENC_F32 && a->y_type == POSENC_F32 ? mix_f32(a) : mix_typed(a);
 }
 
 /* ---- Made here ---- */

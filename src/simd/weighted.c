@@ -19,12 +19,12 @@ V_INLINE void weighted_channels(const posenc_weighted_rows_args *a, size_t first
         sum[v] = load_typed(a->y, first + v * VF, lanes, POSENC_F32);
         shift[v] = has_shift ? load_typed(a->shift, first + v * VF, lanes, POSENC_F32) : v_set1(0.0f);
     }
-    const char *weight = (const char *)a->weights;
+    const char *weight = (const char *)a->weights, *rows = (const char *)typed_at(a->rows, first, type);
     for (size_t k = 0; k < a->n; k++, weight += a->weight_stride) {
         vf factor = v_set1(a->factor * *(const float *)(const void *)weight);
-        const char *row = (const char *)a->rows + (a->index != NULL ? a->index[k] : (ptrdiff_t)k) * a->row_stride;
+        const char *row = rows + (a->index != NULL ? a->index[k] : (ptrdiff_t)k) * a->row_stride;
         for (size_t v = 0; v < n_v; v++) {
-            vf value = load_typed(row, first + v * VF, lanes, type);
+            vf value = load_typed(row, v * VF, lanes, type);
             if (has_shift)
                 value = v_add(value, shift[v]);
             if (relu)
