@@ -442,14 +442,17 @@ void VARIANT(rope_half)(const posenc_rope_args *a) {
 /* DeepSeek's layout. By blocks one token took 1.7 times as long. */
 void VARIANT(rope_deinterleave)(const posenc_rope_args *args) {
     const posenc_rope_args a = *args;
-    if (a.x_type != a.y_type || a.head_factors != NULL)
-        walk_blocks(args, 1, 0);
-    else if (a.x_type == POSENC_F32)
-        walk(&a, a.n, deinterleave_group, POSENC_F32, POSENC_F32, 0);
-    else if (a.x_type == POSENC_F16)
-        walk(&a, a.n, deinterleave_group, POSENC_F16, POSENC_F16, 0);
-    else
-        walk(&a, a.n, deinterleave_group, POSENC_BF16, POSENC_BF16, 0);
+    switch (POSENC_TYPE_PAIR(a.x_type, a.y_type) + POSENC_TYPE_PAIRS * (a.head_factors != NULL)) {
+#define CASE(x_type, y_type)                                                                                           \
+    case POSENC_TYPE_PAIR(x_type, y_type): walk(&a, a.n, deinterleave_group, x_type, y_type, 0); break;
+        CASE(POSENC_F32, POSENC_F32)
+        CASE(POSENC_F32, POSENC_F16)
+        CASE(POSENC_F32, POSENC_BF16)
+        CASE(POSENC_F16, POSENC_F16)
+        CASE(POSENC_BF16, POSENC_BF16)
+#undef CASE
+    default: walk_blocks(args, 1, 0);
+    }
 }
 
 /* Factors of n pairs from i on, where each channel has its own. */
