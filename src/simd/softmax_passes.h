@@ -104,14 +104,11 @@ V_INLINE void alibi_run(const row *a, run r, const int has_scores, vf *max) {
         any_run(a, r, max);
         return;
     }
-    run behind = r;
-    if (position >= begin) {
-        run before = r;
-        before.end = behind.begin = position + 1 < end ? (size_t)position + 1 : r.end;
-        plain_run(a, before, WITH_ALIBI, has_scores, 0.0f, 1, max);
-    }
-    if (behind.begin < behind.end)
-        plain_run(a, behind, WITH_ALIBI, has_scores, 0.0f, -1, max);
+    ptrdiff_t middle = position < begin ? begin : position < end ? position + 1 : end;
+    if (begin < middle)
+        plain_run(a, (run){.begin = r.begin, .end = (size_t)middle}, WITH_ALIBI, has_scores, 0.0f, 1, max);
+    if (middle < end)
+        plain_run(a, (run){.begin = (size_t)middle, .end = r.end}, WITH_ALIBI, has_scores, 0.0f, -1, max);
 }
 
 /* Run whose terms are plain, without its bytes. */
