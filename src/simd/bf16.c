@@ -130,12 +130,12 @@ V_INLINE uint32_t *words_at(const posenc_pair_rows_args *a, size_t depth, size_t
     return a->words + (t / POSENC_PANEL * (depth / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
 }
 
-/* Columns, with those that fill the last panel. */
+/* Columns of whole panels. */
 V_INLINE size_t padded_dim(const posenc_pair_rows_args *a) {
     return (a->dim + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
 }
 
-/* Stores row k and the next as words; n_rows is 1 where there is no next. Returns the bits of the largest |x| so far. */
+/* Stores n_rows rows from k on, two or the last, as words. Returns the bits of the largest |x| so far. */
 V_INLINE vi pair_two(const posenc_pair_rows_args *a, size_t depth, size_t k, const size_t n_rows, vi largest,
                      const posenc_dtype type) {
     const size_t n_padded = padded_dim(a);
