@@ -152,6 +152,14 @@ V_INLINE vi pair_two(const posenc_pair_rows_args *a, size_t depth, size_t k, con
     return largest;
 }
 
+/* Stores zeros as rows from k on, up to a whole block. */
+static __attribute__((noinline)) void store_zeros(const posenc_pair_rows_args *a, size_t depth, size_t k) {
+    for (; k < depth; k += 2)
+        for (size_t t = 0; t < padded_dim(a); t += POSENC_PANEL)
+            for (size_t v = 0; v < POSENC_PANEL; v += VF)
+                vi_store(words_at(a, depth, k, t) + v, vi_set1(0));
+}
+
 V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type) {
     const size_t depth = (a->n_rows + BLOCK - 1) / BLOCK * BLOCK;
     vi largest = vi_set1(0);
@@ -165,9 +173,7 @@ V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type
         largest = pair_two(a, depth, k, 1, largest, type);
         k += 2;
     }
-    for (; k < depth; k += 2)
-        for (size_t t = 0; t < padded_dim(a); t += VF)
-            vi_store(words_at(a, depth, k, t), vi_set1(0));
+    store_zeros(a, depth, k);
     *a->is_finite = vi_max_lanes(largest) < ROUNDS_TO_INFINITY;
 }
 
