@@ -125,18 +125,22 @@ enum { ROWS_AHEAD = 8 }; /* rows prefetched: with heads side by side, rows are n
 /* Bits of |x| from which on x rounds to infinity. */
 enum { ROUNDS_TO_INFINITY = 0x7f7f8000 };
 
-/* Words of rows k and k + 1, from column t on. */
-V_INLINE uint32_t *words_at(const posenc_pair_rows_args *a, size_t depth, size_t k, size_t t) {
-    return a->words + (t / POSENC_PANEL * (depth / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
-}
-
-/* Columns of whole panels. */
+/* Columns of whole panels; rows of whole blocks. */
 V_INLINE size_t padded_dim(const posenc_pair_rows_args *a) {
     return (a->dim + POSENC_PANEL - 1) / POSENC_PANEL * POSENC_PANEL;
 }
 
+V_INLINE size_t padded_rows(const posenc_pair_rows_args *a) {
+    return (a->n_rows + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+/* Words of rows k and k + 1, from column t on. */
+V_INLINE uint32_t *words_at(const posenc_pair_rows_args *a, size_t k, size_t t) {
+    return a->words + (t / POSENC_PANEL * (padded_rows(a) / 2) + k / 2) * POSENC_PANEL + t % POSENC_PANEL;
+}
+
 /* Stores n_rows rows from k on, two or the last, as words. Returns the bits of the largest |x| so far. */
-V_INLINE vi pair_two(const posenc_pair_rows_args *a, size_t depth, size_t k, const size_t n_rows, vi largest,
+V_INLINE vi pair_two(const posenc_pair_rows_args *a, size_t k, const size_t n_rows, vi largest,
                      const posenc_dtype type) {
     const size_t n_padded = padded_dim(a);
     for (size_t t = 0; t < n_padded; t += VF) {
@@ -147,33 +151,29 @@ V_INLINE vi pair_two(const posenc_pair_rows_args *a, size_t depth, size_t k, con
                 row[which] = load_typed(a->rows[k + which], t, lanes_from(t, a->dim), type);
             largest = vi_max(largest, vi_from_bits(v_abs(row[which])));
         }
-        store_part((uint16_t *)(void *)words_at(a, depth, k, t), row[0], row[1], a->part, type);
+        store_part((uint16_t *)(void *)words_at(a, k, t), row[0], row[1], a->part, type);
     }
     return largest;
 }
 
-/* Stores zeros as rows from k on, up to a whole block. */
-static __attribute__((noinline)) void store_zeros(const posenc_pair_rows_args *a, size_t depth, size_t k) {
-    for (; k < depth; k += 2)
-        for (size_t t = 0; t < padded_dim(a); t += POSENC_PANEL)
-            for (size_t v = 0; v < POSENC_PANEL; v += VF)
-                vi_store(words_at(a, depth, k, t) + v, vi_set1(0));
+/* Stores zeros as the rows that the last block lacks. */
+static void store_zeros(const posenc_pair_rows_args *args) {
+    const posenc_pair_rows_args a = *args; /* a copy: no store changes it */
+    for (size_t k = (a.n_rows + 1) / 2 * 2; k < padded_rows(&a); k += 2)
+        for (size_t t = 0; t < padded_dim(&a); t += VF)
+            vi_store(words_at(&a, k, t), vi_set1(0));
 }
 
 V_INLINE void pair_typed(const posenc_pair_rows_args *a, const posenc_dtype type) {
-    const size_t depth = (a->n_rows + BLOCK - 1) / BLOCK * BLOCK;
     vi largest = vi_set1(0);
     size_t k = 0;
     for (; k + 2 <= a->n_rows; k += 2) {
         for (size_t next = k + ROWS_AHEAD; next < k + ROWS_AHEAD + 2 && next < a->n_rows; next++)
             fetch_typed(a->rows[next], 0, a->dim, type);
-        largest = pair_two(a, depth, k, 2, largest, type);
+        largest = pair_two(a, k, 2, largest, type);
     }
-    if (k < a->n_rows) {
-        largest = pair_two(a, depth, k, 1, largest, type);
-        k += 2;
-    }
-    store_zeros(a, depth, k);
+    if (k < a->n_rows)
+        largest = pair_two(a, k, 1, largest, type);
     *a->is_finite = vi_max_lanes(largest) < ROUNDS_TO_INFINITY;
 }
 
@@ -192,6 +192,7 @@ void VARIANT(pair_rows)(const posenc_pair_rows_args *args) {
         POSENC_EACH_TYPE(CASE)
 #undef CASE
     }
+    store_zeros(args);
 }
 
 /* ---- Products ---- */
