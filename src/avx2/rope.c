@@ -88,6 +88,10 @@ V_INLINE void walk_own(const posenc_rope_args *a, const posenc_dtype x_type, con
         walk_interleaved(a, x_type, y_type, is_normed);
 }
 
+static __attribute__((noinline)) void own_normed(const posenc_rope_args *a) {
+    walk_types(a, walk_own, 1, 1, 1);
+}
+
 void VARIANT(rope_interleaved)(const posenc_rope_args *a) {
-    walk_typed(a, walk_own, 1, 1);
+    a->head_factors != NULL ? own_normed(a) : walk_types(a, walk_own, 0, 1, 1);
 }

@@ -17,8 +17,7 @@
     DO(POSENC_BF16, POSENC_F32)                                                                                        \
     DO(POSENC_BF16, POSENC_F16)                                                                                        \
     DO(POSENC_BF16, POSENC_BF16)
-/* A number for each pair of types, below POSENC_TYPE_PAIRS. */
+/* A number for each pair of types. */
 #define POSENC_TYPE_PAIR(x_type, y_type) (POSENC_TYPES * (int)(x_type) + (int)(y_type))
-#define POSENC_TYPE_PAIRS (POSENC_TYPES * POSENC_TYPES)
 
 #endif
