@@ -497,7 +497,7 @@ posenc_status posenc_rope_check_tensors(const posenc_rope *rope, const posenc_ro
         if (tensors[i].x.ne[2] != n_tokens || tensors[i].x.ne[3] != 1 || tensors[i].y.ne[3] != 1)
             return posenc_refused(POSENC_ERR_SHAPE);
         n_heads += tensors[i].x.ne[1];
-        if (n_heads > POSENC_LIMIT / posenc_max(n_tokens, 1))
+        if (posenc_leaves_limit(n_heads, posenc_max(n_tokens, 1)))
             return posenc_refused(POSENC_ERR_SHAPE);
         rotates |= tensors[i].rotates;
     }

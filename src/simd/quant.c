@@ -214,7 +214,7 @@ V_INLINE void dot_tile(const posenc_dot_quants_args *a, dot_rows x, size_t i, si
                 sum[r][v] = v_fma(v_from_int(vp_sum(exact[r][v])),
                                   v_mul(x_scale, v_load(scales + b * POSENC_PANEL + v * VF)), sum[r][v]);
         }
-        if (a->offsets != NULL)
+        if (RARELY(a->offsets != NULL))
             dot_offsets(a, i, b, (size_t)(scales - a->scales) + b * POSENC_PANEL, n_x, sum);
     }
     for (size_t r = 0; r < n_x; r++)

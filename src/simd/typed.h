@@ -173,7 +173,7 @@ V_INLINE void *typed_out(void *p, size_t i, const posenc_dtype type) {
     return (char *)p + typed_bytes(i, type);
 }
 
-/* Marks a condition as rare: keeps the prefetch out of the loop. */
+/* Marks a condition as rare: moves its code out of the loop. */
 #define RARELY(condition) __builtin_expect(condition, 0)
 
 /* Starts to fetch the lines of elements i .. i + n - 1 into the second cache, to read them or to write there soon.
