@@ -91,9 +91,10 @@ V_INLINE int set_cells(const row *a, const list_cursor *first, run *r) {
     return r->cells[0] != CELL_MASKED || r->cells[1] != CELL_MASKED;
 }
 
-/* The run that begins in a listed block, from the first key of r on. */
-static __attribute__((noinline)) run listed_run(const row *a, run r, list_cursor *at) {
+/* The run that begins in a listed block, from key j on. */
+static __attribute__((noinline)) run listed_run(const row *a, size_t j, list_cursor *at) {
     const posenc_row_blocks *b = a->blocks;
+    run r = run_at(&a->visible, j);
     while (r.begin < a->visible.end) {
         advance_both(b, at, (a->blocks_begin + r.begin) / b->size);
         size_t number = next_block(b, at), end = (a->blocks_begin + a->visible.end + b->size - 1) / b->size;
@@ -116,11 +117,11 @@ static __attribute__((noinline)) run listed_run(const row *a, run r, list_cursor
 V_INLINE run row_run(const row *a, size_t j, list_cursor *at) {
     if (j >= a->visible.end) /* tested first: a row of 256 keys notices the tests below, by 1 % */
         return (run){.begin = j, .end = j};
-    run r = run_at(&a->visible, j);
     if (a->blocks != NULL) { /* copied: a run whose address is taken would be read from memory in every step */
-        run listed = listed_run(a, r, at);
+        run listed = listed_run(a, j, at);
         return (run){listed.begin, listed.end, listed.is_ragged, {listed.cells[0], listed.cells[1]}};
     }
+    run r = run_at(&a->visible, j);
     if (a->bytes != NULL && r.begin >= a->bytes_begin)
         r.cells[0] = r.cells[1] = CELL_BY_BYTES;
     else if (a->bytes != NULL && a->bytes_begin < r.end)
