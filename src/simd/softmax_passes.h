@@ -151,9 +151,9 @@ static __attribute__((noinline)) void mask_run(const row *a, run r, vf *total) {
 
 /* Stores the logits. Returns the largest of them and the sink. */
 V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_scores) {
-    vf max[STEP], unmasked[STEP];
+    vf max[STEP], masked_max[STEP];
     for (int k = 0; k < STEP; k++)
-        unmasked[k] = max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
+        max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
     list_cursor at = {0, 0};
     for (run r = row_run(a, step_of(a->visible.begin), &at); r.begin < a->visible.end; r = row_run(a, r.end, &at)) {
         int by_bytes = r.cells[0] == CELL_BY_BYTES;
@@ -163,9 +163,14 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_sc
         }
         if (by_bytes && r.end - r.begin > POSENC_SUM_BLOCK) /* in the first cache between the passes */
             r.end = r.begin + POSENC_SUM_BLOCK;
-        unmasked_run(a, r, kind, has_scores, by_bytes ? unmasked : max);
-        if (by_bytes)
-            mask_run(a, r, max);
+        for (int k = 0; k < STEP; k++)
+            masked_max[k] = max[k];
+        unmasked_run(a, r, kind, has_scores, max);
+        if (by_bytes) { /* whose maximum leaves out what the bytes mask */
+            mask_run(a, r, masked_max);
+            for (int k = 0; k < STEP; k++)
+                max[k] = masked_max[k];
+        }
     }
     for (int k = 1; k < STEP; k++)
         max[0] = v_max(max[k], max[0]);
