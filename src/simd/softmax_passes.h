@@ -151,7 +151,7 @@ static __attribute__((noinline)) void mask_run(const row *a, run r, vf *total) {
 
 /* Stores the logits. Returns the largest of them and the sink. */
 V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_scores) {
-    vf max[STEP], masked_max[STEP];
+    vf max[STEP];
     for (int k = 0; k < STEP; k++)
         max[k] = v_set1(a->sink > a->least ? a->sink : a->least);
     list_cursor at = {0, 0};
@@ -163,10 +163,11 @@ V_INLINE float make_logits(const row *a, const logit_kind kind, const int has_sc
         }
         if (by_bytes && r.end - r.begin > POSENC_SUM_BLOCK) /* in the first cache between the passes */
             r.end = r.begin + POSENC_SUM_BLOCK;
+        vf masked_max[STEP];
         for (int k = 0; k < STEP; k++)
             masked_max[k] = max[k];
         unmasked_run(a, r, kind, has_scores, max);
-        if (by_bytes) { /* whose maximum leaves out what the bytes mask */
+        if (by_bytes) { /* masked logits do not count for the maximum */
             mask_run(a, r, masked_max);
             for (int k = 0; k < STEP; k++)
                 max[k] = masked_max[k];
