@@ -355,7 +355,7 @@ V_INLINE void add_block(const posenc_attend_quants_args *a, const group *g, size
 /* One function for each format, as pack.c has for each type. In one for all of them AVX-512 takes 1.05 times as long
  * (AMD Zen 4). */
 #define ATTEND(type, name, ...)                                                                                        \
-    static __attribute__((noinline)) void attend_##name(const posenc_attend_quants_args *args) {                       \
+    static __attribute__((noinline)) void attend_quants_##name(const posenc_attend_quants_args *args) {                \
         const posenc_attend_quants_args a = *args; /* a copy: no store changes it */                                   \
         walk_typed(&a, add_block, type);                                                                               \
         keep_and_add(&a, 1);                                                                                           \
@@ -366,7 +366,7 @@ void VARIANT(attend_quants)(const posenc_attend_quants_args *args) {
     switch (args->rows_type) {
         POSENC_TAKES_NO_FLOATS;
 #define CASE(type, name, ...)                                                                                          \
-    case type: attend_##name(args); break;
+    case type: attend_quants_##name(args); break;
         POSENC_EACH_FORMAT(CASE)
 #undef CASE
     }
