@@ -11,14 +11,14 @@
 #include "kernels/variant.h"
 
 /* n <= VF channels of a head, from channel i on. */
-V_INLINE void convert_some(const posenc_convert_args *a, const char *x, char *y, size_t i, size_t n, vf head_factor,
-                           const posenc_dtype x_type, const posenc_dtype y_type, const int is_normed) {
-    vf factor = v_set1(a->factor), value = load_typed(x, i, n, x_type);
+V_INLINE vf converted(const posenc_convert_args *a, const char *x, size_t i, size_t n, vf head_factor,
+                      const posenc_dtype x_type, const int is_normed) {
+    vf value = load_typed(x, i, n, x_type), factor = v_set1(a->factor);
     if (is_normed) {
         factor = v_mul(load_typed(a->weight, i, n, POSENC_F32), factor);
         value = v_mul(value, head_factor);
     }
-    store_plain(y, i, v_mul(value, factor), n, y_type);
+    return v_mul(value, factor);
 }
 
 /* By twos, f16 of 4 heads takes 0.83 to 0.88 of the time; to bf16, and from it on AVX-512, 1.05 times as long. */
@@ -33,13 +33,15 @@ V_INLINE void convert(const posenc_convert_args *a, const posenc_dtype x_type, c
         if (a->y_ahead != 0)
             fetch_typed(y + a->y_ahead, 0, a->n, y_type);
         for (; is_by_twos && i + 2 * VF <= a->n; i += 2 * VF) {
-            convert_some(a, x, y, i, VF, head_factor, x_type, y_type, is_normed);
-            convert_some(a, x, y, i + VF, VF, head_factor, x_type, y_type, is_normed);
+            vf first = converted(a, x, i, VF, head_factor, x_type, is_normed);
+            vf second = converted(a, x, i + VF, VF, head_factor, x_type, is_normed);
+            store_plain(y, i, first, VF, y_type);
+            store_plain(y, i + VF, second, VF, y_type);
         }
         for (; i + VF <= a->n; i += VF)
-            convert_some(a, x, y, i, VF, head_factor, x_type, y_type, is_normed);
+            store_plain(y, i, converted(a, x, i, VF, head_factor, x_type, is_normed), VF, y_type);
         if (i < a->n)
-            convert_some(a, x, y, i, a->n - i, head_factor, x_type, y_type, is_normed);
+            store_plain(y, i, converted(a, x, i, a->n - i, head_factor, x_type, is_normed), a->n - i, y_type);
         x += a->x_stride;
         y += a->y_stride;
     }
