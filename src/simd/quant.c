@@ -117,11 +117,18 @@ V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype
     }
 }
 
+/* One function for each format, as pack.c has for each type. */
+#define PACK(type, name, ...)                                                                                          \
+    static __attribute__((noinline)) void pack_quants_##name(const posenc_pack_quants_args *a) {                       \
+        pack_typed(a, type);                                                                                           \
+    }
+POSENC_EACH_FORMAT(PACK)
+
 void VARIANT(pack_quants)(const posenc_pack_quants_args *a) {
     switch (a->rows_type) {
         POSENC_TAKES_NO_FLOATS;
-#define CASE(type, ...)                                                                                                \
-    case type: pack_typed(a, type); break;
+#define CASE(type, name, ...)                                                                                          \
+    case type: pack_quants_##name(a); break;
         POSENC_EACH_FORMAT(CASE)
 #undef CASE
     }
