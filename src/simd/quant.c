@@ -117,7 +117,8 @@ V_INLINE void pack_typed(const posenc_pack_quants_args *args, const posenc_dtype
     }
 }
 
-/* One function for each format, as pack.c has for each type. */
+/* One function for each format, as pack.c has for each type. In one for all of them AVX-512 takes 1.02 times as long
+ * (AMD Zen 4). */
 #define PACK(type, name, ...)                                                                                          \
     static __attribute__((noinline)) void pack_quants_##name(const posenc_pack_quants_args *a) {                       \
         pack_typed(a, type);                                                                                           \
