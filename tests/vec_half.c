@@ -59,28 +59,33 @@ void test_byte_loads(void **state) {
         }
 }
 
-/* 8 halves of VF rows in any order, some of them twice, at any place of the row. */
-void test_transposition(void **state) {
-    (void)state;
+/* n halves of VF rows in any order, some of them twice, at any place of the row. */
+static void check_transposition(size_t n, void (*transpose)(const void *const *, size_t, uint16_t *)) {
     static test_guarded memory;
-    begin("transposition of numbers of 16 bits");
     for (int p = 0; p < N_PLACES; p++)
-        for (size_t width = 8; width <= 11; width++)
+        for (size_t width = n; width <= n + 3; width++)
             for (size_t step = 1; step <= 5; step++) {
-                size_t n = VF * width;
-                uint16_t *table = test_guarded_place(&memory, n * 2, place(p, 2)), out[8 * VF];
-                for (size_t i = 0; i < n; i++)
+                uint16_t *table = test_guarded_place(&memory, VF * width * 2, place(p, 2)), out[32 * VF];
+                for (size_t i = 0; i < VF * width; i++)
                     table[i] = (uint16_t)test_random();
                 const void *rows[VF];
                 for (size_t t = 0; t < VF; t++)
                     rows[t] = table + (VF - 1 - t * step % VF) * width;
-                v_transpose_16(rows, width - 8, out);
-                for (size_t c = 0; c < 8; c++)
+                transpose(rows, width - n, out);
+                for (size_t c = 0; c < n; c++)
                     for (size_t t = 0; t < VF; t++)
-                        if (out[c * VF + t] != ((const uint16_t *)rows[t])[width - 8 + c])
+                        if (out[c * VF + t] != ((const uint16_t *)rows[t])[width - n + c])
                             test_fail("number %zu of row %zu", c, t);
-                test_count(sizeof out / sizeof out[0]);
+                test_count(n * VF);
             }
+}
+
+void test_transposition(void **state) {
+    (void)state;
+    begin("transposition of numbers of 16 bits");
+    check_transposition(8, v_transpose_16);
+    begin("transposition of 64 bytes of rows");
+    check_transposition(32, v_transpose_line_16);
 }
 
 void test_half_widening(void **state) {

@@ -220,6 +220,11 @@ V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *ou
     for (int c = 0; c < 4; c++)
         _mm256_storeu_si256((__m256i *)(void *)(out + 16 * c), _mm256_permute4x64_epi64(done[c], 0xd8));
 }
+/* 32 numbers of 16 bits of each of VF rows, as above */
+V_INLINE void v_transpose_line_16(const void *const *rows, size_t first, uint16_t *out) {
+    for (size_t c = 0; c < 32; c += 8)
+        v_transpose_16(rows, first + c, out + c * VF);
+}
 /* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
 V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
     const float *lanes = (const float *)(const void *)p;

@@ -174,6 +174,36 @@ V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *ou
     for (int c = 0; c < 4; c++)
         _mm512_storeu_si512(out + 32 * c, _mm512_permutexvar_epi64(by_number, done[c]));
 }
+/* 32 numbers of 16 bits of each of VF rows, as above. A row's 64 bytes are loaded at once. */
+V_INLINE void v_transpose_line_16(const void *const *rows, size_t first, uint16_t *out) {
+    __m512i four[4][4]; /* four[g][c], lane i: numbers 8 i + 2 c and 8 i + 2 c + 1 of rows 4 g to 4 g + 3 */
+    for (int g = 0; g < 4; g++) {
+        __m512i row[4], pair[4];
+        for (int t = 0; t < 4; t++)
+            row[t] = _mm512_loadu_si512((const uint16_t *)rows[4 * g + t] + first);
+        for (int t = 0; t < 2; t++) {
+            pair[t] = _mm512_unpacklo_epi16(row[2 * t], row[2 * t + 1]);
+            pair[t + 2] = _mm512_unpackhi_epi16(row[2 * t], row[2 * t + 1]);
+        }
+        for (int c = 0; c < 4; c += 2) {
+            four[g][c] = _mm512_unpacklo_epi32(pair[c], pair[c + 1]);
+            four[g][c + 1] = _mm512_unpackhi_epi32(pair[c], pair[c + 1]);
+        }
+    }
+    const __m512i half[2] = {_mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11),
+                             _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15)};
+    const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+    const __m512i odd = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    for (int c = 0; c < 4; c++)
+        for (int i = 0; i < 2; i++) { /* lanes 2 i and 2 i + 1 */
+            __m512i eight[2];         /* rows 0 to 7 and 8 to 15 */
+            for (int g = 0; g < 2; g++)
+                eight[g] = _mm512_permutex2var_epi64(four[2 * g][c], half[i], four[2 * g + 1][c]);
+            uint16_t *to = out + (16 * i + 2 * c) * VF;
+            _mm512_storeu_si512(to, _mm512_permutex2var_epi64(eight[0], even, eight[1]));
+            _mm512_storeu_si512(to + 8 * VF, _mm512_permutex2var_epi64(eight[0], odd, eight[1]));
+        }
+}
 /* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
 V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
     __m512i pairs = _mm512_maskz_loadu_epi32(v_first_lanes_(n), p);

@@ -164,6 +164,11 @@ V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *ou
     vst1q_u16(out + 16, vreinterpretq_u16_u32(vzip1q_u32(high01, high23)));
     vst1q_u16(out + 24, vreinterpretq_u16_u32(vzip2q_u32(high01, high23)));
 }
+/* 32 numbers of 16 bits of each of VF rows, as above */
+V_INLINE void v_transpose_line_16(const void *const *rows, size_t first, uint16_t *out) {
+    for (size_t c = 0; c < 32; c += 8)
+        v_transpose_16(rows, first + c, out + c * VF);
+}
 /* n pairs of bf16 at p: each is a lane of 32 bits, whose high half is the second */
 V_INLINE void v_load_bf16_pairs(const uint16_t *p, size_t n, vf *first, vf *second) {
     uint16_t lanes[8] = {0};

@@ -166,6 +166,11 @@ V_INLINE void v_transpose_16(const void *const *rows, size_t first, uint16_t *ou
 #endif
 #undef ROW
 }
+/* 32 numbers of 16 bits of each of VF rows, as above */
+V_INLINE void v_transpose_line_16(const void *const *rows, size_t first, uint16_t *out) {
+    for (size_t c = 0; c < 32; c += 8)
+        v_transpose_16(rows, first + c, out + c * VF);
+}
 /* Pairs of 16 bits: each is a lane of 32 bits, whose high half is the second. */
 V_INLINE vuint32m1_t v_pair_16_(vuint16mf2_t first, vuint16mf2_t second) {
     return __riscv_vwmaccu_vx_u32m1(__riscv_vwaddu_vv_u32m1(first, second, VF), 0xffff, second, VF);
