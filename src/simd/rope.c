@@ -308,7 +308,7 @@ V_INLINE void walk_groups(const posenc_rope_args *a, head_rest *at, const int ve
  * type, or are normed, have fewer sizes; a norm's factors take registers, so its largest group is 4 vectors, not 8.
  *
  * Where all kinds are there, the tail goes into the last of several vectors: masked, beside whole ones, it
- * would wait in cache for what was just stored next to it (docs/results/zen4-avx512.md). Elsewhere it is a walk of its
+ * would wait in cache for what was just stored next to it (docs/performance.md). Elsewhere it is a walk of its
  * own. */
 V_INLINE void walk(const posenc_rope_args *a, size_t lanes, group_body *group, const posenc_dtype x_type,
                    const posenc_dtype y_type, const int is_normed) {
