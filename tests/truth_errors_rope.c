@@ -75,6 +75,17 @@ static void refuse_shapes(void) {
     }
 }
 
+/* Zeros for what is not given, in place of the defaults: no pair would rotate. */
+static void refuse_zeros(void) {
+    posenc_rope_params params = {.layout = POSENC_ROPE_HALF, .head_dim = DIM, .base = 1e4};
+    refuse(&params, POSENC_ERR_UNSET, "no defaults");
+    params.n_rot = DIM;
+    refuse(&params, POSENC_OK, "no defaults, n_rot given");
+    params.n_rot = 0;
+    params.rot_fraction = 0.5;
+    refuse(&params, POSENC_OK, "no defaults, rot_fraction given");
+}
+
 /* Axes of a head of DIM = 8 channels, 4 pairs, and of other widths. */
 static void refuse_axes(void) {
     static const struct {
@@ -269,6 +280,7 @@ void test_rope_params(void **state) {
     name("posenc_rope_free");
     posenc_rope_free(NULL);
     refuse_shapes();
+    refuse_zeros();
     refuse_axes();
     refuse_lists();
     refuse_xpos();

@@ -164,6 +164,8 @@ static void refuse_channels(posenc_rope_table table, int64_t too_short) {
     truth_ok(posenc_rope_create(&params, &crossing));
     RETURNS(POSENC_ERR_ENUM, posenc_rope_apply_table, crossing, &x, &table, &y, POSENC_FORWARD, all);
     posenc_rope_free(crossing);
+    table.sin = table.cos + 2 * PAIRS - 1;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_FORWARD, all);
     table.row_stride = too_short;
     RETURNS(POSENC_ERR_STRIDE, posenc_rope_apply_table, rope, &x, &table, &y, POSENC_FORWARD, all);
     table = (posenc_rope_table){table.cos, table.cos + 1, 8 * PAIRS, 2, 1};
@@ -199,6 +201,8 @@ void test_rope_tables(void **state) {
     refuse_table((posenc_rope_table){rows_a, NULL, PAIRS, 1, 0}, POSENC_ERR_NULL);
     refuse_table((posenc_rope_table){shifted(rows_a, 2), rows_b, PAIRS, 1, 0}, POSENC_ERR_STRIDE);
     refuse_table((posenc_rope_table){rows_a, shifted(rows_b, 1), PAIRS, 1, 0}, POSENC_ERR_STRIDE);
+    refuse_table((posenc_rope_table){rows_a, rows_a + PAIRS / 2, PAIRS, 1, 0}, POSENC_ERR_OVERLAP); /* of PAIRS / 2 */
+    refuse_table((posenc_rope_table){rows_a, rows_a + 2 * PAIRS - 1, 2 * PAIRS, 1, 0}, POSENC_ERR_OVERLAP);
 
     t = (posenc_rope_table){rows_a, rows_b, 2 * PAIRS, 1, 1};
     refuse_channels(t, 2 * PAIRS - 1);

@@ -83,14 +83,16 @@ typedef struct posenc_rope_lists {
     double bases[POSENC_MAX_AXES]; /**< of each axis (Cosmos); 0: base. Not with theta */
 } posenc_rope_lists;
 
-/** Channels x0, x1 of pair i at position p become m (x0 cos a - x1 sin a), m (x1 cos a + x0 sin a); a = p theta_i. */
+/** Channels x0, x1 of pair i at position p become m (x0 cos a - x1 sin a), m (x1 cos a + x0 sin a); a = p theta_i.
+ * **Begin with POSENC_ROPE_DEFAULTS: zeros in their place are values.** */
 typedef struct posenc_rope_params {
     posenc_rope_layout layout;
     int64_t head_dim;            /**< channels per head, 1..2*POSENC_MAX_PAIRS */
     int64_t n_rot;               /**< rotated channels: even, up to head_dim - n_offs; **0: all**, or rot_fraction */
     int64_t n_offs;              /**< first rotated channel */
     double base;                 /**< in [1, 1e30] */
-    double rot_fraction;         /**< n_rot is floor(rot_fraction * head_dim) if it is 0 (PROPORTIONAL: all) */
+    double rot_fraction;         /**< n_rot is floor(rot_fraction * head_dim) if it is 0 (PROPORTIONAL: all); 0: none,
+                                      after POSENC_ROPE_DEFAULTS alone (POSENC_ERR_UNSET) */
     posenc_rope_scaling scaling; /**< VISION: GGML only; AXIAL, ALTERNATE, lists: magnitude only */
     posenc_rope_axes axes;
     posenc_xpos xpos;
@@ -188,7 +190,8 @@ static inline posenc_status posenc_rope_table_fill(const posenc_rope *rope, cons
 }
 
 /** Rotates x into y by any table. One filled for the same direction gives the bits of posenc_rope_apply; SHIFT skips no
- * token. */
+ * token. **A table of another rope is not seen**, unless its rows are too short (POSENC_ERR_STRIDE) or, read as this
+ * rope's, overlap (POSENC_ERR_OVERLAP). */
 POSENC_API posenc_status posenc_rope_apply_table(const posenc_rope *rope, const posenc_view *x,
                                                  const posenc_rope_table *table, const posenc_view *y,
                                                  posenc_direction direction, posenc_range rows);

@@ -10,6 +10,11 @@
 
 /* ---- Create ---- */
 
+/* Nothing would rotate, because the parameters do not begin with POSENC_ROPE_DEFAULTS, whose scale_base is not 0. */
+static int is_without_defaults(const posenc_rope_params *p) {
+    return p->n_rot == 0 && p->rot_fraction == 0.0 && p->xpos.scale_base == 0.0;
+}
+
 /* n_rot, or what rot_fraction says it is; negative for a fraction that is none. */
 static int64_t resolve_n_rot(const posenc_rope_params *p) {
     if (p->n_rot != 0 || p->rot_fraction == 0.0)
@@ -30,6 +35,8 @@ static posenc_status check_params(posenc_rope_params *p) {
     if (p->head_dim < 1 || p->head_dim > 2 * (int64_t)POSENC_MAX_PAIRS)
         return posenc_refuse(POSENC_ERR_HEAD_DIM, "head_dim is %lld, but 1 .. %d are wanted", (long long)p->head_dim,
                              2 * POSENC_MAX_PAIRS);
+    if (is_without_defaults(p))
+        return posenc_refuse(POSENC_ERR_UNSET, "n_rot and rot_fraction are 0: begin with POSENC_ROPE_DEFAULTS");
     p->n_rot = resolve_n_rot(p);
     if (p->n_rot < 0 || p->n_rot % 2 != 0 || p->n_rot > p->head_dim)
         return posenc_refuse(POSENC_ERR_N_ROT, "n_rot is %lld, but an even number up to head_dim %lld is wanted",

@@ -164,7 +164,7 @@ void posenc_rope_run_tensors(const posenc_rope *rope, const posenc_rope_tensor *
                              const posenc_coords *at, const posenc_rope_table *table, posenc_direction direction,
                              posenc_range rows);
 
-/* The table's strides fit the rope, and its pointers are there if it has rows. */
+/* The table's strides fit the rope, and if it has rows, its pointers are there and cosines apart from sines. */
 posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_table *table, int64_t n_tokens);
 
 #endif

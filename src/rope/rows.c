@@ -218,6 +218,10 @@ posenc_status posenc_check_table(const posenc_rope *rope, const posenc_rope_tabl
         return posenc_refused(POSENC_ERR_STRIDE);
     if (table->step == 2 && llabs(posenc_distance(table->cos, table->sin)) != (int64_t)sizeof(float))
         return posenc_refused(POSENC_ERR_STRIDE);
+    int64_t n = rope->n_pairs * (table->per_channel ? 2 : 1);
+    if (table->step == 1 && posenc_row_sets_overlap(table->cos, table->sin, n, n_tokens, table->row_stride))
+        return posenc_refuse(POSENC_ERR_OVERLAP, "cos and sin of the table overlap: rows of this rope have %lld values",
+                             (long long)n);
     return POSENC_OK;
 }
 
@@ -269,8 +273,6 @@ posenc_status posenc_rope_table_fill_at(const posenc_rope *rope, const posenc_co
         status = posenc_rope_check_source(rope, at, n_tokens, 1);
     if (status != POSENC_OK || n_tokens == 0 || rope->n_pairs == 0)
         return status;
-    if (table->step == 1 && posenc_row_sets_overlap(table->cos, table->sin, rope->n_pairs, n_tokens, table->row_stride))
-        return posenc_refused(POSENC_ERR_OVERLAP);
 
     posenc_row_source source;
     posenc_row_source_begin(&source, rope, NULL, at, n_tokens);
