@@ -59,15 +59,13 @@ static unsigned char v_memory[MOST_KEYS * KV_HEADS * MOST_DIM * sizeof(float)];
 static float queries[MOST_Q * HEADS * MOST_DIM], out[MOST_Q * HEADS * MOST_DIM];
 static truth_ways call;
 
-/* Every type of values with keys of every format, in turns. */
+/* Every type of values, floats and formats, with keys of every format, in turns. */
 static posenc_dtype k_type_of(int round) {
     return (posenc_dtype)(POSENC_FLOAT_TYPES + round % (POSENC_FORMATS_END - POSENC_FLOAT_TYPES));
 }
 
 static posenc_dtype v_type_of(int round) {
-    static const posenc_dtype types[] = {POSENC_Q8_0, POSENC_F16,  POSENC_Q4_0, POSENC_F32,   POSENC_BF16,
-                                         POSENC_Q4_1, POSENC_Q5_0, POSENC_Q5_1, POSENC_IQ4_NL};
-    return types[(round + round / (POSENC_FORMATS_END - POSENC_FLOAT_TYPES)) % 9];
+    return (posenc_dtype)((round + round / (POSENC_FORMATS_END - POSENC_FLOAT_TYPES)) % POSENC_FORMATS_END);
 }
 
 static void open_call(posenc_dtype k_type, posenc_dtype v_type, int64_t dim, int64_t n_q, int64_t n_k) {
