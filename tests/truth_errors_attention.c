@@ -64,6 +64,9 @@ void test_attention_params(void **state) {
     posenc_view bias = posenc_view_dense(y.data, POSENC_F32, REL_K, 1, 1, 1);
     params.bias.tensor = &bias;
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
+    bias.data = attention_scratch;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, attention_scratch, sizeof attention_scratch,
+            all);
     params.bias.tensor = NULL;
     static int32_t row_of_all[REL_K + REL_Q];
     const posenc_rel_index index = {row_of_all, -REL_Q, REL_K + REL_Q, 1};
@@ -71,8 +74,14 @@ void test_attention_params(void **state) {
     posenc_view products = posenc_view_dense(y.data, POSENC_F32, 1, 1, 1, 1);
     params.bias.by_query = (posenc_relative){&products, &index};
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
+    products.data = attention_scratch;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, attention_scratch, sizeof attention_scratch,
+            all);
     params.bias.by_key = params.bias.by_query;
     params.bias.by_query = (posenc_relative){NULL, NULL};
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, attention_scratch, sizeof attention_scratch,
+            all);
+    products.data = y.data;
     RETURNS(POSENC_ERR_OVERLAP, posenc_attention, &params, &q, &k, &v, &y, scratch, sizeof attention_scratch, all);
     params.bias.by_key = params.bias.by_query;
     q.ne[1] = y.ne[1] = 3;
@@ -130,6 +139,32 @@ static void test_sizes(void) {
     q.nb[2] = k.nb[2] = 0;
     RETURNS(POSENC_ERR_MEMORY, posenc_attention_reference, &params, &q, &k, &k, &y, NULL);
 #endif
+}
+
+/* Views over the first and the last float of scratch and of partitions, and behind them; and the two on each other. */
+static void refuse_memory_over_views(const posenc_attention_args *good) {
+    posenc_view lse = posenc_view_dense(rows_a, POSENC_F32, 1, 2, REL_Q, 2);
+    posenc_attention_args t = *good;
+    t.lse = &lse;
+    posenc_view *views[] = {&t.q, &t.k, &t.v, &t.out, &lse};
+    posenc_range none = {0, 0};
+    size_t sums = posenc_attention_split_bytes(&t), needed = posenc_attention_workspace_bytes(8, 8);
+    for (size_t i = 0; i < sizeof views / sizeof views[0]; i++) {
+        const posenc_view apart = *views[i];
+        for (int place = 0; place < 3; place++) {
+            const posenc_status want = place < 2 ? POSENC_ERR_OVERLAP : POSENC_OK;
+            views[i]->data = (char *)attention_scratch + (place == 0   ? 0
+                                                          : place == 1 ? needed - sizeof(float)
+                                                                       : needed);
+            RETURNS(want, posenc_attention_run, &t, attention_scratch, needed, none);
+            RETURNS(want, posenc_attention_split, &t, attention_scratch, needed, attention_parts, sums, none);
+            views[i]->data = (char *)attention_parts + (place == 0 ? 0 : place == 1 ? sums - sizeof(float) : sums);
+            RETURNS(want, posenc_attention_split, &t, attention_scratch, needed, attention_parts, sums, none);
+            RETURNS(want, posenc_attention_combine_splits, &t, attention_parts, sums, none);
+        }
+        *views[i] = apart;
+    }
+    RETURNS(POSENC_ERR_OVERLAP, posenc_attention_split, &t, attention_scratch, needed, attention_scratch, sums, none);
 }
 
 /* Refusals of fields that only tasks have. */
@@ -227,6 +262,7 @@ void test_attention_tasks(void **state) {
         RETURNS(POSENC_ERR_WORKSPACE, posenc_attention_combine_splits, &t, attention_parts, few, all);
     }
     RETURNS(POSENC_OK, posenc_attention_run, &t, memory, needed, ((posenc_range){0, 0}));
+    refuse_memory_over_views(&t);
     RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, NULL, sizeof attention_scratch, attention_parts,
             sizeof attention_parts, all);
     RETURNS(POSENC_ERR_NULL, posenc_attention_split, &t, memory, sizeof attention_scratch, NULL, sizeof attention_parts,

@@ -98,6 +98,12 @@ void test_index_scores(void **state) {
     ANSWERS(<= sizeof scratch, posenc_index_workspace_bytes, 128);
 
     RETURNS(POSENC_ERR_WORKSPACE, posenc_index_scores, &good, scratch, posenc_index_workspace_bytes(8) - 1, all);
+    posenc_view *views[] = {&a.q, &a.k, &a.weights, &a.scores};
+    for (int i = 0; i < 4; i++) {
+        a = good;
+        views[i]->data = scratch;
+        RETURNS(POSENC_ERR_OVERLAP, posenc_index_scores, &a, scratch, sizeof scratch, all);
+    }
     static const int64_t nothing[4] = {N_K, 0, 1, 2}; /* no query; no key; no sequence */
     for (int dim = 1; dim < 4; dim++) {
         a = good;
@@ -148,6 +154,9 @@ void test_top_k(void **state) {
     scores = good;
     scores.data = out;
     RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
+    scores.data = scratch;
+    RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
+    RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &good, NULL, K, keys, keys, sizeof scratch, all);
     scores.data = out + K * N_Q * 2 - 1;
     RETURNS(POSENC_ERR_OVERLAP, posenc_top_k, &scores, NULL, K, keys, scratch, sizeof scratch, all);
     scores = good;

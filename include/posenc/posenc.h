@@ -37,8 +37,8 @@
  *     to 64 KB of stack. Objects are immutable. posenc_*_free takes NULL.
  *   - Calls expect round to nearest without flush to zero.
  *   - Time depends on data only with denormals on some CPUs, and in posenc_top_k.
- *   - Inputs and outputs must not overlap ("apart") unless a call allows it: checked for views. **Arrays must be as
- *     long as their counts say: not seen.**
+ *   - Inputs, outputs and scratch must not overlap ("apart") unless a call allows it: checked for views. **Arrays must
+ *     be as long as their counts say: not seen.**
  */
 #ifndef POSENC_POSENC_H
 #define POSENC_POSENC_H

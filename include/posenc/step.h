@@ -19,8 +19,8 @@
 
 POSENC_BEGIN_C
 
-/** New tokens of one sequence in one layer. Memory is [token][head][channel]. Positions, mask and cache rows follow
- * from n_past. */
+/** New tokens of one sequence in one layer. Memory is [token][head][channel]; **another order: not seen**. Positions,
+ * mask and cache rows follow from n_past. */
 typedef struct posenc_step {
     const posenc_rope *rope; /**< of head_dim; n_rot 0: no rotation */
     /** for n_past + n_tokens keys, without positions (POSENC_ERR_POSITION) and sequences (POSENC_ERR_MASK) */

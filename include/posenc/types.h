@@ -37,11 +37,11 @@ typedef enum posenc_status {
     POSENC_ERR_DTYPE,   /**< unknown data type, or not supported by this call */
     POSENC_ERR_SHAPE,   /**< an extent is out of range or does not match */
     POSENC_ERR_STRIDE,  /**< a stride or pointer is misaligned, too small or too large */
-    POSENC_ERR_OVERLAP, /**< input and output overlap or interleave */
+    POSENC_ERR_OVERLAP, /**< inputs, outputs or scratch overlap, or interleave */
     POSENC_ERR_ROWS,    /**< a range, scatter row, page or index entry is outside */
     POSENC_ERR_ENUM,    /**< unknown enumerator or name */
     POSENC_ERR_LAYOUT_UNSET,
-    POSENC_ERR_UNSET,     /**< a scale, schedule, form, kind or polarity is not set */
+    POSENC_ERR_UNSET,     /**< a scale, schedule, form, kind, polarity or n_rot is not set */
     POSENC_ERR_HEAD_DIM,  /**< head_dim or dim is out of range or odd */
     POSENC_ERR_N_ROT,     /**< n_rot is odd, out of range, or unfit for the scaling */
     POSENC_ERR_SECTIONS,  /**< sections or n_axes do not fit the kind of axes */

@@ -115,10 +115,15 @@ static void run_unit(posenc_attention_unit *u, const posenc_attention_unit *next
         posenc_attention_finish(u, pair, totals + (size_t)pair * stride);
 }
 
-/* The call's scratch, with its arguments checked already. */
-static posenc_status check_scratch(const posenc_attention_args *args, size_t scratch_bytes) {
-    return posenc_argument("scratch", posenc_check_workspace(scratch_bytes, posenc_attention_workspace_bytes(
-                                                                                args->q.ne[0], args->v.ne[0])));
+/* Memory that the call writes beside its outputs, with the arguments checked already. */
+static posenc_status check_memory(const posenc_attention_args *args, const void *memory, size_t bytes, size_t needed) {
+    posenc_status status = posenc_check_workspace(bytes, needed);
+    return status == POSENC_OK ? posenc_check_views_apart_from(args, memory, needed) : status;
+}
+
+static posenc_status check_scratch(const posenc_attention_args *args, const void *scratch, size_t scratch_bytes) {
+    size_t needed = posenc_attention_workspace_bytes(args->q.ne[0], args->v.ne[0]);
+    return posenc_argument("scratch", check_memory(args, scratch, scratch_bytes, needed));
 }
 
 posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
@@ -130,7 +135,7 @@ posenc_status posenc_attention_run(const posenc_attention_args *args, void *scra
     if (status == POSENC_OK)
         status = posenc_argument("units", posenc_check_rows(&units, posenc_attention_unit_count(&args->q, &args->k)));
     if (status == POSENC_OK)
-        status = check_scratch(args, scratch_bytes);
+        status = check_scratch(args, scratch, scratch_bytes);
     if (status != POSENC_OK)
         return status;
     for (int64_t number = units.begin, n; number < units.end; number += n) {
@@ -167,8 +172,13 @@ static posenc_status begin_partitions(const posenc_attention_args *args, const v
         return posenc_refused(POSENC_ERR_SHAPE);
     status = posenc_check_array(partitions, sizeof(float));
     if (status == POSENC_OK)
-        status = posenc_check_workspace(bytes, needed);
+        status = check_memory(args, partitions, bytes, needed);
     return posenc_argument("partitions", status);
+}
+
+static int do_overlap(const posenc_attention_args *args, const void *scratch, const void *partitions) {
+    size_t of_scratch = posenc_attention_workspace_bytes(args->q.ne[0], args->v.ne[0]);
+    return posenc_ranges_overlap(scratch, (int64_t)of_scratch, partitions, (int64_t)posenc_attention_split_bytes(args));
 }
 
 posenc_status posenc_attention_split(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
@@ -180,7 +190,9 @@ posenc_status posenc_attention_split(const posenc_attention_args *args, void *sc
     if (status == POSENC_OK)
         status = posenc_argument("range", posenc_check_rows(&range, posenc_attention_split_count(args)));
     if (status == POSENC_OK)
-        status = check_scratch(args, scratch_bytes);
+        status = check_scratch(args, scratch, scratch_bytes);
+    if (status == POSENC_OK && do_overlap(args, scratch, partitions))
+        status = posenc_refuse(POSENC_ERR_OVERLAP, "scratch: overlaps partitions");
     if (status != POSENC_OK)
         return status;
     int64_t n_units = posenc_attention_unit_count(&args->q, &args->k);

@@ -34,6 +34,9 @@ posenc_status posenc_check_lse(const posenc_attention_args *args);
 /* Checks that an output (NULL: none) overlaps no input of attention or of its softmax. (check.c) */
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *args, const posenc_view *output);
 
+/* Checks that scratch or partitions overlap no view of the call, whose arguments have been checked. (check.c) */
+posenc_status posenc_check_views_apart_from(const posenc_attention_args *args, const void *memory, size_t bytes);
+
 /* Checks all arguments of a call. scores: extents of its scores, without memory. (check.c) */
 posenc_status posenc_check_attention_args(const posenc_attention_args *args, const posenc_view *scores);
 

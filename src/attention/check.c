@@ -68,14 +68,38 @@ posenc_status posenc_check_lse(const posenc_attention_args *t) {
     return posenc_check_apart(&t->out, t->lse);
 }
 
+enum { N_INPUTS = 6 };
+
+/* Views that a call reads, with their names; NULL: not given. */
+typedef struct named_views {
+    const char *names[N_INPUTS];
+    const posenc_view *views[N_INPUTS];
+} named_views;
+
+static named_views inputs_of(const posenc_attention_args *t) {
+    const posenc_score_bias *bias = &t->params->bias;
+    return (named_views){{"q", "k", "v", "bias.tensor", "bias.by_query.products", "bias.by_key.products"},
+                         {&t->q, &t->k, &t->v, bias->tensor, bias->by_query.products, bias->by_key.products}};
+}
+
 posenc_status posenc_check_inputs_apart(const posenc_attention_args *t, const posenc_view *output) {
-    const posenc_score_params *p = t->params;
-    posenc_view k = posenc_storage_of(&t->k), v = posenc_storage_of(&t->v);
-    const posenc_view *inputs[] = {&t->q, &k, &v, p->bias.tensor, p->bias.by_query.products, p->bias.by_key.products};
+    named_views in = inputs_of(t);
     posenc_status status = POSENC_OK;
-    for (int i = 0; i < 6 && status == POSENC_OK; i++)
-        if (inputs[i] != NULL && output != NULL)
-            status = posenc_check_apart(inputs[i], output);
+    for (int i = 0; i < N_INPUTS && output != NULL && status == POSENC_OK; i++)
+        if (in.views[i] != NULL) {
+            posenc_view storage = posenc_storage_of(in.views[i]);
+            status = posenc_argument(in.names[i], posenc_check_apart(&storage, output));
+        }
+    return status;
+}
+
+posenc_status posenc_check_views_apart_from(const posenc_attention_args *t, const void *memory, size_t bytes) {
+    named_views in = inputs_of(t);
+    posenc_status status = posenc_check_apart_from(&t->out, "out", memory, bytes);
+    if (status == POSENC_OK)
+        status = posenc_check_apart_from(t->lse, "lse", memory, bytes);
+    for (int i = 0; i < N_INPUTS && status == POSENC_OK; i++)
+        status = posenc_check_apart_from(in.views[i], in.names[i], memory, bytes);
     return status;
 }
 

@@ -103,6 +103,16 @@ static posenc_status check_args(const posenc_index_args *args) {
     return status;
 }
 
+static posenc_status check_scratch(const posenc_index_args *args, const void *scratch, size_t bytes) {
+    static const char *const names[] = {"q", "k", "weights", "scores"};
+    const posenc_view *views[] = {&args->q, &args->k, &args->weights, &args->scores};
+    size_t needed = posenc_index_workspace_bytes(args->q.ne[0]);
+    posenc_status status = posenc_check_workspace(bytes, needed);
+    for (int i = 0; i < 4 && status == POSENC_OK; i++)
+        status = posenc_check_apart_from(views[i], names[i], scratch, needed);
+    return status;
+}
+
 /* ---- A work unit ---- */
 
 /* Queries of a sequence and a range of its keys. */
@@ -256,8 +266,7 @@ posenc_status posenc_index_scores(const posenc_index_args *args, void *scratch, 
     if (status == POSENC_OK)
         status = posenc_check_rows(&units, posenc_index_unit_count(args));
     if (status == POSENC_OK)
-        status = posenc_argument("scratch",
-                                 posenc_check_workspace(scratch_bytes, posenc_index_workspace_bytes(args->q.ne[0])));
+        status = posenc_argument("scratch", check_scratch(args, scratch, scratch_bytes));
     if (status != POSENC_OK)
         return status;
     for (int64_t number = units.begin; number < units.end; number++) {

@@ -195,12 +195,27 @@ static top_k_scratch scratch_of(void *memory, int64_t n_k) {
     return s;
 }
 
+/* keys as a view: they have the size of floats. */
+static posenc_view view_of(const posenc_view *scores, int64_t k, int32_t *keys) {
+    return posenc_view_dense(keys, POSENC_F32, k, scores->ne[1], scores->ne[2], scores->ne[3]);
+}
+
 static posenc_status check_keys(const posenc_view *scores, int64_t k, int32_t *keys) {
     if (!is_count(k) || scores->ne[0] > POSENC_MAX_KEYS)
         return posenc_refused(POSENC_ERR_SHAPE);
-    posenc_view to = posenc_view_dense(keys, POSENC_F32, k, scores->ne[1], scores->ne[2], scores->ne[3]);
-    posenc_status status = posenc_check_output(&to); /* keys have the size of floats */
+    posenc_view to = view_of(scores, k, keys);
+    posenc_status status = posenc_check_output(&to);
     return status == POSENC_OK ? posenc_check_apart(scores, &to) : status;
+}
+
+static posenc_status check_scratch(const posenc_view *scores, int64_t k, int32_t *keys, const void *scratch,
+                                   size_t bytes) {
+    size_t needed = posenc_top_k_workspace_bytes(scores->ne[0], k);
+    posenc_view to = view_of(scores, k, keys);
+    posenc_status status = posenc_check_workspace(bytes, needed);
+    if (status == POSENC_OK)
+        status = posenc_check_apart_from(scores, "scores", scratch, needed);
+    return status == POSENC_OK ? posenc_check_apart_from(&to, "keys", scratch, needed) : status;
 }
 
 posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *bounds, int64_t k, int32_t *keys,
@@ -215,8 +230,7 @@ posenc_status posenc_top_k(const posenc_view *scores, const posenc_key_bounds *b
     if (status == POSENC_OK)
         status = posenc_check_rows(&rows, posenc_view_rows(scores));
     if (status == POSENC_OK)
-        status = posenc_argument("scratch",
-                                 posenc_check_workspace(scratch_bytes, posenc_top_k_workspace_bytes(scores->ne[0], k)));
+        status = posenc_argument("scratch", check_scratch(scores, k, keys, scratch, scratch_bytes));
     if (status != POSENC_OK)
         return status;
     top_k_scratch s = scratch_of(scratch, scores->ne[0]);

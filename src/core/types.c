@@ -16,12 +16,13 @@ const char *posenc_status_string(posenc_status status) {
     case POSENC_ERR_SHAPE: return "an extent is negative, too large, or does not match its partner";
     case POSENC_ERR_STRIDE:
         return "nb[0] is not the element size, a stride or pointer is not a multiple of it, or output rows overlap";
-    case POSENC_ERR_OVERLAP: return "input and output overlap, or interleave in memory, without being the same view";
+    case POSENC_ERR_OVERLAP:
+        return "inputs, outputs or scratch overlap, or interleave in memory, without being the same view";
     case POSENC_ERR_ROWS:
         return "the range, a row for scatter, a page or an index entry does not lie inside its tensor";
     case POSENC_ERR_ENUM: return "an enumerator (layout, schedule, direction, tier) or name is unknown";
     case POSENC_ERR_LAYOUT_UNSET: return "the layout is not set: it has no default";
-    case POSENC_ERR_UNSET: return "a scale, schedule, form, kind or polarity that has no default is not set";
+    case POSENC_ERR_UNSET: return "a scale, schedule, form, kind, polarity or n_rot that has no default is not set";
     case POSENC_ERR_HEAD_DIM: return "head_dim or dim is not positive, is odd where it must be even, or is too large";
     case POSENC_ERR_N_ROT:
         return "n_rot is odd or negative, n_offs + n_rot exceeds head_dim, or the scaling needs another n_rot";

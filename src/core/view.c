@@ -233,6 +233,16 @@ posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y) {
     return overlap ? posenc_refuse(POSENC_ERR_OVERLAP, "overlaps an output") : POSENC_OK;
 }
 
+posenc_status posenc_check_apart_from(const posenc_view *x, const char *name, const void *memory, size_t bytes) {
+    if (x == NULL || x->data == NULL || posenc_view_count(x) == 0)
+        return POSENC_OK;
+    posenc_view storage = posenc_storage_of(x);
+    span s = view_span(&storage, 0);
+    return posenc_ranges_overlap((char *)x->data + s.begin, s.end - s.begin, memory, (int64_t)bytes)
+               ? posenc_refuse(POSENC_ERR_OVERLAP, "overlaps %s", name)
+               : POSENC_OK;
+}
+
 posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y) {
     if (!posenc_same_extents(x, y))
         return posenc_refuse(POSENC_ERR_SHAPE,

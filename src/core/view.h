@@ -45,6 +45,9 @@ posenc_status posenc_check_pair(const posenc_view *x, const posenc_view *y);
 /* x and y, both checked (or x without memory): no common byte. */
 posenc_status posenc_check_apart(const posenc_view *x, const posenc_view *y);
 
+/* x of a name, checked (or NULL, or without memory), and the caller's scratch or partitions: no common byte. */
+posenc_status posenc_check_apart_from(const posenc_view *x, const char *name, const void *memory, size_t bytes);
+
 /* x is read and y written, element by element: both alone, and as such a pair. */
 posenc_status posenc_check_elementwise(const posenc_view *x, const posenc_view *y);
 
