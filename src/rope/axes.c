@@ -110,11 +110,15 @@ posenc_rope_pair posenc_rope_pair_of(const posenc_rope_params *p, int64_t i) {
 static posenc_status check_sections(const posenc_rope_axes *axes, int64_t n_pairs) {
     int64_t sum = 0;
     for (int a = 0; a < POSENC_MAX_AXES; a++) {
-        if (axes->sections[a] < 0 || axes->sections[a] > n_pairs || (a >= axes->n_axes && axes->sections[a] != 0))
-            return posenc_refused(POSENC_ERR_SECTIONS);
+        const int64_t most = a < axes->n_axes ? n_pairs : 0;
+        if (axes->sections[a] < 0 || axes->sections[a] > most)
+            return posenc_refuse(POSENC_ERR_SECTIONS, "axes.sections[%d] is %lld, but 0 .. %lld are wanted", a,
+                                 (long long)axes->sections[a], (long long)most);
         sum += axes->sections[a];
     }
-    return sum == n_pairs ? POSENC_OK : posenc_refused(POSENC_ERR_SECTIONS);
+    return sum == n_pairs ? POSENC_OK
+                          : posenc_refuse(POSENC_ERR_SECTIONS, "axes.sections add up to %lld, but %lld are wanted",
+                                          (long long)sum, (long long)n_pairs);
 }
 
 /* 1 if sections say where the halves of a layout are. */
@@ -126,9 +130,11 @@ static posenc_status check_sections_of(const posenc_rope_params *p) {
     const posenc_rope_axes *axes = &p->axes;
     int is_list = axes->kind == POSENC_AXES_LIST, sections = kinds[axes->kind].sections;
     if (is_halved_by_axis(p) && sections != SECTIONS_IN_A_ROW && !is_list)
-        return posenc_refused(POSENC_ERR_SECTIONS);
+        return posenc_refuse(POSENC_ERR_SECTIONS, "axes.kind %d has no sections for POSENC_ROPE_HALF_BY_AXIS",
+                             (int)axes->kind);
     if (axes->kind == POSENC_AXES_ERNIE && axes->sections[1] != axes->sections[2])
-        return posenc_refused(POSENC_ERR_SECTIONS);
+        return posenc_refuse(POSENC_ERR_SECTIONS, "axes.sections[1] is %lld and [2] %lld, but ERNIE wants equal ones",
+                             (long long)axes->sections[1], (long long)axes->sections[2]);
     if (axes->kind == POSENC_AXES_PIXTRAL || axes->kind == POSENC_AXES_ALTERNATE)
         return POSENC_OK;
     return check_sections(axes, sections == NO_SECTIONS && !is_halved_by_axis(p) ? 0 : p->n_rot / 2);
@@ -167,7 +173,8 @@ static posenc_status check_scaling_of(const posenc_rope_params *p) {
     int is_listed = p->lists.theta != NULL || has_bases(&p->lists);
     if (is_plain || (!is_listed && (is_ggml_vision || !kinds[p->axes.kind].restarts)))
         return POSENC_OK;
-    return posenc_refused(POSENC_ERR_SCALING);
+    return posenc_refuse(POSENC_ERR_SCALING,
+                         "scaling.type %d, or a list of factors, does not go with these axes or lists", (int)s->type);
 }
 
 static posenc_status check_bases(const posenc_rope_params *p) {
@@ -176,7 +183,8 @@ static posenc_status check_bases(const posenc_rope_params *p) {
         double base = p->lists.bases[a];
         int is_used = a < n_axes && p->lists.theta == NULL;
         if (base != 0.0 && !(is_used && posenc_base_is_valid(base)))
-            return posenc_refused(POSENC_ERR_BASE);
+            return posenc_refuse(POSENC_ERR_BASE, "lists.bases[%d] is %g, but 0, or 1 .. 1e30 of an axis, are wanted",
+                                 a, base);
     }
     return POSENC_OK;
 }
@@ -188,7 +196,8 @@ static posenc_status check_axis_list(const posenc_rope_params *p) {
         return posenc_refused(POSENC_ERR_STRIDE);
     for (int64_t i = 0; p->lists.axes != NULL && i < p->n_rot / 2; i++)
         if (p->lists.axes[i] < 0 || p->lists.axes[i] >= p->axes.n_axes)
-            return posenc_refused(POSENC_ERR_SECTIONS);
+            return posenc_refuse(POSENC_ERR_SECTIONS, "lists.axes[%lld] is %d, but n_axes is %d", (long long)i,
+                                 (int)p->lists.axes[i], p->axes.n_axes);
     return POSENC_OK;
 }
 
@@ -212,11 +221,12 @@ static int fits_n_rot(const posenc_rope_params *p) {
 posenc_status posenc_rope_check_axes(const posenc_rope_params *p) {
     const posenc_rope_axes *axes = &p->axes;
     if ((unsigned)axes->kind >= sizeof kinds / sizeof kinds[0])
-        return posenc_refused(POSENC_ERR_ENUM);
+        return posenc_refuse(POSENC_ERR_ENUM, "axes.kind is %d, which does not exist", (int)axes->kind);
     if (axes->n_axes < kinds[axes->kind].least || axes->n_axes > kinds[axes->kind].most)
-        return posenc_refused(POSENC_ERR_SECTIONS);
+        return posenc_refuse(POSENC_ERR_SECTIONS, "axes.n_axes is %d, but %d .. %d are wanted", axes->n_axes,
+                             kinds[axes->kind].least, kinds[axes->kind].most);
     if (!fits_n_rot(p))
-        return posenc_refused(POSENC_ERR_N_ROT);
+        return posenc_refuse(POSENC_ERR_N_ROT, "n_rot is %lld, which these axes do not take", (long long)p->n_rot);
     posenc_status status = check_scaling_of(p);
     if (status == POSENC_OK)
         status = check_sections_of(p);

@@ -63,17 +63,32 @@ static int is_context(double tokens) {
     return tokens >= 1.0 && tokens <= MAX_CONTEXT;
 }
 
+/* A number of the scaling that has to lie in a range. */
+static posenc_status check_number(const char *name, double value, double least, double most) {
+    return value >= least && value <= most
+               ? POSENC_OK
+               : posenc_refuse(POSENC_ERR_SCALING, "scaling.%s is %g, but %g .. %g are wanted", name, value, least,
+                               most);
+}
+
+static posenc_status check_context(const char *name, double tokens) {
+    return is_context(tokens) ? POSENC_OK
+                              : posenc_refuse(POSENC_ERR_CONTEXT, "scaling.%s is %g, but 1 .. %g tokens are wanted",
+                                              name, tokens, MAX_CONTEXT);
+}
+
 static double or_if_absent(double given, double otherwise) {
     return given != 0.0 ? given : otherwise;
 }
 
 static posenc_status set_factor(plan *p, double least, double if_absent) {
     p->factor = or_if_absent(p->scaling->factor, if_absent);
-    return p->factor >= least && p->factor <= MAX_FACTOR ? POSENC_OK : posenc_refused(POSENC_ERR_SCALING);
+    return check_number("factor", p->factor, least, MAX_FACTOR);
 }
 
 /* A list as it is published: doubles, or the floats of a tensor; NULL: none. */
 typedef struct factor_list {
+    const char *name;
     const void *entries;
     int64_t size; /* of an entry, in bytes */
 } factor_list;
@@ -84,8 +99,8 @@ static double factor_at(factor_list list, int64_t i) {
 
 static factor_list freq_factors_of(const posenc_rope_scaling *s) {
     if (s->freq_factors_f32 != NULL)
-        return (factor_list){s->freq_factors_f32, sizeof(float)};
-    return (factor_list){s->freq_factors, sizeof(double)};
+        return (factor_list){"freq_factors_f32", s->freq_factors_f32, sizeof(float)};
+    return (factor_list){"freq_factors", s->freq_factors, sizeof(double)};
 }
 
 static posenc_status check_list(const plan *p, factor_list list) {
@@ -93,24 +108,27 @@ static posenc_status check_list(const plan *p, factor_list list) {
     if (list.entries == NULL)
         return POSENC_OK;
     if (p->scaling->n_factors != n)
-        return posenc_refused(POSENC_ERR_FACTORS);
+        return posenc_refuse(POSENC_ERR_FACTORS, "scaling.n_factors is %lld, but n_rot/2 is %lld",
+                             (long long)p->scaling->n_factors, (long long)n);
     if (!posenc_is_aligned(list.entries, list.size))
-        return posenc_refused(POSENC_ERR_STRIDE);
+        return posenc_refuse(POSENC_ERR_STRIDE, "scaling.%s is not aligned as its entries", list.name);
     int either_sign = p->scaling->type == POSENC_SCALING_GGML;
     for (int64_t i = 0; i < n; i++) {
         double factor = factor_at(list, i);
         if (!is_finite_positive(either_sign ? fabs(factor) : factor))
-            return posenc_refused(POSENC_ERR_FACTORS);
+            return posenc_refuse(POSENC_ERR_FACTORS, "scaling.%s[%lld] is %g, but a %s number is wanted", list.name,
+                                 (long long)i, factor, either_sign ? "finite, non-zero" : "finite, positive");
     }
     return POSENC_OK;
 }
 
 static posenc_status check_lists(const plan *p) {
     const posenc_rope_scaling *s = p->scaling;
-    const factor_list lists[] = {
-        freq_factors_of(s), {s->short_factors, sizeof(double)}, {s->long_factors, sizeof(double)}};
+    const factor_list lists[] = {freq_factors_of(s),
+                                 {"short_factors", s->short_factors, sizeof(double)},
+                                 {"long_factors", s->long_factors, sizeof(double)}};
     if (s->freq_factors != NULL && s->freq_factors_f32 != NULL)
-        return posenc_refused(POSENC_ERR_FACTORS);
+        return posenc_refuse(POSENC_ERR_FACTORS, "scaling.freq_factors and freq_factors_f32 are both given");
     posenc_status status = POSENC_OK;
     for (int k = 0; k < 3 && status == POSENC_OK; k++)
         status = check_list(p, lists[k]);
@@ -179,7 +197,9 @@ static double longrope_magnitude(const posenc_rope_scaling *s, double original) 
 
 static posenc_status plan_none(plan *p) {
     p->factor = or_if_absent(p->scaling->factor, 1.0);
-    return p->factor == 1.0 ? POSENC_OK : posenc_refused(POSENC_ERR_SCALING);
+    return p->factor == 1.0
+               ? POSENC_OK
+               : posenc_refuse(POSENC_ERR_SCALING, "scaling.factor is %g, but scaling.type has no factor", p->factor);
 }
 
 static posenc_status plan_linear(plan *p) {
@@ -191,14 +211,16 @@ static posenc_status plan_linear(plan *p) {
 static posenc_status grow_base(plan *p, posenc_dd ln_growth) {
     p->ln_base = posenc_dd_add(p->ln_base, ln_growth);
     double base = fabs(p->ln_base.hi) < 100.0 ? posenc_dd_exp(p->ln_base).hi : (double)NAN;
-    return posenc_base_is_valid(base) ? POSENC_OK : posenc_refused(POSENC_ERR_BASE);
+    return posenc_base_is_valid(base)
+               ? POSENC_OK
+               : posenc_refuse(POSENC_ERR_BASE, "the scaling makes base %g, but 1 .. 1e30 are wanted", base);
 }
 
 /* base' = base * growth^(n/(n-2)): divides the last frequency by growth and leaves the first. */
 static posenc_status grow_base_ntk(plan *p, posenc_dd growth) {
     double n = (double)p->params->n_rot;
     if (n == 2.0)
-        return posenc_refused(POSENC_ERR_N_ROT);
+        return posenc_refuse(POSENC_ERR_N_ROT, "n_rot is 2, but NTK and DYNAMIC want 4 or more");
     return grow_base(
         p, posenc_dd_div(posenc_dd_mul(posenc_dd_log_of(growth), posenc_dd_from(n)), posenc_dd_from(n - 2.0)));
 }
@@ -206,20 +228,20 @@ static posenc_status grow_base_ntk(plan *p, posenc_dd growth) {
 /* HunYuan's alpha takes the place of the factor. */
 static posenc_status plan_ntk(plan *p) {
     double alpha = p->scaling->ntk_alpha;
-    posenc_status status = set_factor(p, 1.0, 0.0);
-    if (alpha != 0.0) {
-        p->factor = alpha;
-        status = alpha >= 1.0 && alpha <= MAX_FACTOR ? POSENC_OK : posenc_refused(POSENC_ERR_SCALING);
-    }
+    p->factor = or_if_absent(alpha, p->scaling->factor);
+    posenc_status status = check_number(alpha != 0.0 ? "ntk_alpha" : "factor", p->factor, 1.0, MAX_FACTOR);
     return status != POSENC_OK ? status : grow_base_ntk(p, posenc_dd_from(p->factor));
 }
 
 static posenc_status plan_ntk_length(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     if (!is_finite_positive(s->alpha))
-        return posenc_refused(POSENC_ERR_SCALING);
-    if (!is_context(s->original_context) || !is_context(s->context))
-        return posenc_refused(POSENC_ERR_CONTEXT);
+        return posenc_refuse(POSENC_ERR_SCALING, "scaling.alpha is %g, but a positive number is wanted", s->alpha);
+    posenc_status status = check_context("original_context", s->original_context);
+    if (status == POSENC_OK)
+        status = check_context("context", s->context);
+    if (status != POSENC_OK)
+        return status;
     posenc_dd ratio = posenc_dd_div(posenc_dd_from(s->context), posenc_dd_from(s->original_context));
     return grow_base(p, posenc_dd_mul(posenc_dd_log(s->alpha), posenc_dd_sub(ratio, posenc_dd_from(1.0))));
 }
@@ -230,9 +252,11 @@ static posenc_status plan_dynamic(plan *p) {
         return plan_ntk(p);
     double original = or_if_absent(s->max_context, s->original_context);
     double longest = or_if_absent(s->context, original);
-    if (!is_context(original) || !is_context(longest))
-        return posenc_refused(POSENC_ERR_CONTEXT);
-    posenc_status status = set_factor(p, 1.0, 0.0);
+    posenc_status status = check_context(s->max_context != 0.0 ? "max_context" : "original_context", original);
+    if (status == POSENC_OK)
+        status = check_context("context", longest);
+    if (status == POSENC_OK)
+        status = set_factor(p, 1.0, 0.0);
     if (status != POSENC_OK)
         return status;
     /* factor L/C - (factor - 1) = 1 + factor (L - C)/C */
@@ -254,18 +278,23 @@ static posenc_dd pair_that_makes(double turns, double original, const plan *p) {
 static posenc_status set_ramp(plan *p, double original, int truncate) {
     const posenc_rope_scaling *s = p->scaling;
     if (!(s->beta_slow >= 1.0 / MAX_TURNS && s->beta_slow <= s->beta_fast && s->beta_fast <= MAX_TURNS))
-        return posenc_refused(POSENC_ERR_SCALING);
-    if (!(fabs(s->ext_factor) <= DBL_MAX))
-        return posenc_refused(POSENC_ERR_SCALING);
+        return posenc_refuse(POSENC_ERR_SCALING,
+                             "scaling.beta_slow is %g and beta_fast %g, but %g <= slow <= fast <= %g is wanted",
+                             s->beta_slow, s->beta_fast, 1.0 / MAX_TURNS, MAX_TURNS);
+    posenc_status status = check_number("ext_factor", s->ext_factor, -DBL_MAX, DBL_MAX);
     int is_ggml = s->type == POSENC_SCALING_GGML;
-    if (!is_context(original) && !(is_ggml && original == 0.0))
-        return posenc_refused(POSENC_ERR_CONTEXT);
+    if (status == POSENC_OK && !(is_ggml && original == 0.0))
+        status = check_context("original_context", original);
+    if (status != POSENC_OK)
+        return status;
     if (p->params->base == 1.0)
-        return posenc_refused(POSENC_ERR_BASE);
+        return posenc_refuse(POSENC_ERR_BASE, "base is 1, but the scaling wants a larger one");
     posenc_dd begin = pair_that_makes(s->beta_fast, original, p);
     posenc_dd end = pair_that_makes(s->beta_slow, original, p);
     if (end.hi < 0.0 && !is_ggml) /* no pair turns so often, and implementations of YaRN disagree */
-        return posenc_refused(POSENC_ERR_CONTEXT);
+        return posenc_refuse(POSENC_ERR_CONTEXT,
+                             "scaling.original_context is %g, in which no pair turns beta_slow %g times", original,
+                             s->beta_slow);
     if (truncate) {
         begin = posenc_dd_from(floor_dd(begin));
         end = posenc_dd_from(ceil_dd(end));
@@ -285,7 +314,9 @@ static posenc_status plan_yarn(plan *p) {
     if (status != POSENC_OK)
         return status;
     if (p->ramp_width.hi < 0.0) /* the ramp would begin beyond the last pair and run backwards */
-        return posenc_refused(POSENC_ERR_CONTEXT);
+        return posenc_refuse(POSENC_ERR_CONTEXT,
+                             "scaling.original_context is %g, in which all pairs turn beta_fast %g times", original,
+                             s->beta_fast);
     if (p->ramp_width.hi == 0.0)
         p->ramp_width = posenc_dd_from(0.001);
     p->magnitude = yarn_magnitude(p);
@@ -298,8 +329,9 @@ static posenc_status plan_ggml(plan *p) {
     if (status != POSENC_OK)
         return status;
     p->freq_scale = or_if_absent(s->freq_scale, 1.0);
-    if (!(p->freq_scale >= 1.0 / MAX_FACTOR && p->freq_scale <= POSENC_MAX_FREQUENCY))
-        return posenc_refused(POSENC_ERR_SCALING);
+    status = check_number("freq_scale", p->freq_scale, 1.0 / MAX_FACTOR, POSENC_MAX_FREQUENCY);
+    if (status != POSENC_OK)
+        return status;
     p->magnitude = or_if_absent(s->attention_factor, 1.0);
     if (s->ext_factor == 0.0) {
         p->share = share_nothing;
@@ -314,38 +346,48 @@ static posenc_status plan_ggml(plan *p) {
 static posenc_status plan_longrope(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     double original = or_if_absent(s->original_context, s->max_context);
-    if (!is_context(original) || !is_context(s->context))
-        return posenc_refused(POSENC_ERR_CONTEXT);
-    if ((s->short_mscale != 0.0) != (s->long_mscale != 0.0))
-        return posenc_refused(POSENC_ERR_SCALING);
+    posenc_status status = check_context("original_context", original);
+    if (status == POSENC_OK)
+        status = check_context("context", s->context);
+    if (status == POSENC_OK && (s->short_mscale != 0.0) != (s->long_mscale != 0.0))
+        status =
+            posenc_refuse(POSENC_ERR_SCALING, "scaling.short_mscale is %g and long_mscale %g: give both or neither",
+                          s->short_mscale, s->long_mscale);
     int has_magnitude = s->attention_factor != 0.0 || s->attn_factor != 0.0 || s->short_mscale != 0.0;
-    if (s->factor == 0.0 && !has_magnitude && !is_context(s->max_context))
-        return posenc_refused(POSENC_ERR_CONTEXT);
-    posenc_status status = set_factor(p, 1.0, 1.0);
+    if (status == POSENC_OK && s->factor == 0.0 && !has_magnitude)
+        status = check_context("max_context", s->max_context);
+    if (status == POSENC_OK)
+        status = set_factor(p, 1.0, 1.0);
     if (status != POSENC_OK)
         return status;
-    p->scheme_factors = s->context > original ? s->long_factors : s->short_factors;
+    int is_long = s->context > original;
+    p->scheme_factors = is_long ? s->long_factors : s->short_factors;
     p->magnitude = longrope_magnitude(s, original);
-    return p->scheme_factors == NULL ? posenc_refused(POSENC_ERR_FACTORS) : POSENC_OK;
+    return p->scheme_factors != NULL ? POSENC_OK
+                                     : posenc_refuse(POSENC_ERR_FACTORS, "scaling.%s is NULL, but context %g needs it",
+                                                     is_long ? "long_factors" : "short_factors", s->context);
 }
 
 static posenc_status plan_llama3(plan *p) {
     const posenc_rope_scaling *s = p->scaling;
     if (!is_finite_positive(s->low_freq_factor) || !is_finite_positive(s->high_freq_factor) ||
         s->low_freq_factor > s->high_freq_factor)
-        return posenc_refused(POSENC_ERR_SCALING);
-    if (!is_context(s->original_context))
-        return posenc_refused(POSENC_ERR_CONTEXT);
+        return posenc_refuse(POSENC_ERR_SCALING,
+                             "scaling.low_freq_factor is %g and high_freq_factor %g, but 0 < low <= high is wanted",
+                             s->low_freq_factor, s->high_freq_factor);
     p->share = share_of_turns;
-    return set_factor(p, 1.0, 0.0);
+    posenc_status status = check_context("original_context", s->original_context);
+    return status == POSENC_OK ? set_factor(p, 1.0, 0.0) : status;
 }
 
 static posenc_status plan_proportional(plan *p) {
     double proportion = p->scaling->proportion;
     if (p->params->n_rot != p->params->head_dim)
-        return posenc_refused(POSENC_ERR_N_ROT);
-    if (!(proportion >= 0.0 && proportion <= 1.0))
-        return posenc_refused(POSENC_ERR_SCALING);
+        return posenc_refuse(POSENC_ERR_N_ROT, "n_rot is %lld, but PROPORTIONAL wants head_dim, %lld",
+                             (long long)p->params->n_rot, (long long)p->params->head_dim);
+    posenc_status status = check_number("proportion", proportion, 0.0, 1.0);
+    if (status != POSENC_OK)
+        return status;
     p->n_turning = (int64_t)(proportion * (double)p->params->head_dim / 2.0);
     p->share = share_nothing;
     return set_factor(p, 1.0, 1.0);
@@ -400,7 +442,7 @@ static posenc_dd theta_of(const plan *p, int64_t i) {
 static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
     const posenc_rope_scaling *s = &params->scaling;
     if ((unsigned)s->type >= sizeof planners / sizeof planners[0])
-        return posenc_refused(POSENC_ERR_ENUM);
+        return posenc_refuse(POSENC_ERR_ENUM, "scaling.type is %d, which does not exist", (int)s->type);
     *p = (plan){
         .params = params,
         .scaling = s,
@@ -422,8 +464,10 @@ static posenc_status make_plan(const posenc_rope_params *params, plan *p) {
         p->magnitude = s->attn_factor;
     else
         p->magnitude *= or_if_absent(s->attn_factor, 1.0);
-    return p->magnitude >= (double)FLT_MIN && p->magnitude <= (double)FLT_MAX ? POSENC_OK
-                                                                              : posenc_refused(POSENC_ERR_SCALING);
+    return p->magnitude >= (double)FLT_MIN && p->magnitude <= (double)FLT_MAX
+               ? POSENC_OK
+               : posenc_refuse(POSENC_ERR_SCALING, "the scaling makes magnitude %g, but %g .. %g are wanted",
+                               p->magnitude, (double)FLT_MIN, (double)FLT_MAX);
 }
 
 posenc_status posenc_rope_check_scaling(const posenc_rope_params *params) {
