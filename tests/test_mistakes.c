@@ -114,8 +114,11 @@ static void test_step(void **state) {
     MISTAKE(POSENC_ERR_ROWS, "ith is 3 and nth 2", (void)0, posenc_step_append(&step, 3, 2));
     MISTAKE(POSENC_ERR_ROWS, "ith is 0 and nth 0", (void)0, posenc_step_append(&step, 0, 0));
     MISTAKE(POSENC_ERR_ROWS, "1 .. 65536", (void)0, posenc_step_attend(&step, scratch, scratch_bytes, 0, 65537));
-    MISTAKE(POSENC_OK, "", (void)0, posenc_step_append(&step, 2, 2)); /* only checks */
-    MISTAKE(POSENC_OK, "", (void)0, posenc_step_attend(&step, scratch, scratch_bytes, 1, 1));
+    MISTAKE(POSENC_ERR_ROWS, "0 .. nth - 1", (void)0, posenc_step_append(&step, 2, 2)); /* threads 1 .. nth */
+    MISTAKE(POSENC_ERR_ROWS, "ith is 1 and nth 1", (void)0, posenc_step_attend(&step, scratch, scratch_bytes, 1, 1));
+    MISTAKE(POSENC_ERR_ROWS, "ith is -2", (void)0, posenc_step_append(&step, -2, 2));
+    MISTAKE(POSENC_OK, "", (void)0, posenc_step_append(&step, POSENC_STEP_CHECK, 2));
+    MISTAKE(POSENC_OK, "", (void)0, posenc_step_attend(&step, scratch, scratch_bytes, POSENC_STEP_CHECK, 1));
 }
 
 /* ---- Views ---- */
@@ -177,8 +180,37 @@ static void test_softmax_and_rope(void **state) {
     MISTAKE(POSENC_ERR_N_ROT, "n_rot is 128", p.n_rot = 2 * DIM, posenc_rope_create(&p, &none));
     p = rope_params();
     MISTAKE(POSENC_ERR_BASE, "base is 0", p.base = 0.0, posenc_rope_create(&p, &none));
+#define SCALING(status, text, change)                                                                                  \
+    p = rope_params();                                                                                                 \
+    MISTAKE(status, text, change, posenc_rope_create(&p, &none))
+    const double factors[] = {1.0, -2.0};
+    SCALING(POSENC_ERR_SCALING, "scaling.factor is 8, but scaling.type", p.scaling.factor = 8.0);
+    SCALING(POSENC_ERR_CONTEXT, "scaling.original_context is 0", p.scaling.type = POSENC_SCALING_LLAMA3);
+    SCALING(POSENC_ERR_SCALING, "scaling.factor is 0, but 1 ..", p.scaling.type = POSENC_SCALING_LLAMA3;
+            p.scaling.original_context = 8192.0);
+    SCALING(POSENC_ERR_SCALING, "scaling.low_freq_factor is 4 and high_freq_factor 1",
+            p.scaling.type = POSENC_SCALING_LLAMA3;
+            p.scaling.low_freq_factor = 4.0; p.scaling.high_freq_factor = 1.0);
+    SCALING(POSENC_ERR_SCALING, "scaling.beta_slow is 32 and beta_fast 1", p.scaling.type = POSENC_SCALING_YARN;
+            p.scaling.original_context = 4096.0; p.scaling.factor = 4.0; p.scaling.beta_fast = 1.0;
+            p.scaling.beta_slow = 32.0);
+    SCALING(POSENC_ERR_FACTORS, "scaling.long_factors is NULL, but context 8192", p.scaling.factor = 2.0;
+            p.scaling.type = POSENC_SCALING_LONGROPE; p.scaling.original_context = 4096.0; p.scaling.context = 8192.0);
+    SCALING(POSENC_ERR_FACTORS, "scaling.n_factors is 2, but n_rot/2 is 32", p.scaling.freq_factors = factors;
+            p.scaling.n_factors = 2);
+    SCALING(POSENC_ERR_FACTORS, "scaling.freq_factors[1] is -2", p.scaling.freq_factors = factors;
+            p.scaling.n_factors = 2; p.n_rot = 4);
+    SCALING(POSENC_ERR_SECTIONS, "axes.sections add up to 31, but 32", p.axes.kind = POSENC_AXES_MROPE;
+            p.axes.n_axes = 2; p.axes.sections[0] = 16; p.axes.sections[1] = 15);
+    SCALING(POSENC_ERR_SECTIONS, "axes.n_axes is 1, but 2 .. 4", p.axes.kind = POSENC_AXES_MROPE; p.axes.n_axes = 1);
+    SCALING(POSENC_ERR_UNSET, "begin with POSENC_ROPE_DEFAULTS",
+            p = ((posenc_rope_params){.layout = POSENC_ROPE_HALF, .head_dim = DIM, .base = 1e4}));
     posenc_view x = posenc_view_dense(out, POSENC_F32, DIM, HEADS, TOKENS, 1);
     const int32_t at[TOKENS] = {0, 1, 2, 3};
+    MISTAKE(POSENC_ERR_ROWS, "", (void)0,
+            posenc_rope_apply(rope, &x, at, &x, POSENC_FORWARD, posenc_range_of_thread(TOKENS * HEADS, 1, 0)));
+    MISTAKE(POSENC_ERR_ROWS, "", (void)0,
+            posenc_rope_apply(rope, &x, at, &x, POSENC_FORWARD, posenc_range_of_thread(TOKENS * HEADS, 2, 2)));
     posenc_view narrow = posenc_view_dense(out, POSENC_F32, DIM / 2, HEADS, TOKENS, 1);
     MISTAKE(POSENC_ERR_SHAPE, "ne[0] is 32 and 32, but the rope's head_dim is 64", (void)0,
             posenc_rope_apply(rope, &narrow, at, &narrow, POSENC_FORWARD, posenc_range_all()));

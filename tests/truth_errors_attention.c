@@ -374,7 +374,7 @@ void test_steps(void **state) {
         BAD_STEP(POSENC_ERR_CONTEXT, step.n_tokens = i == 1 ? 4 : bad_counts[i]);
         BAD_STEP(POSENC_ERR_CONTEXT, step.n_ctx = bad_counts[i]);
         RETURNS(POSENC_ERR_ROWS, posenc_step_append, &step, 0, i < 2 ? bad_counts[i] : 0);
-        RETURNS(POSENC_ERR_ROWS, posenc_step_append, &step, i == 1 ? 2 : bad_counts[i], 1);
+        RETURNS(POSENC_ERR_ROWS, posenc_step_append, &step, i == 0 ? -2 : i == 1 ? 1 : bad_counts[i], 1);
     }
     BAD_STEP(POSENC_ERR_WORKSPACE, step.cache_bytes--);
     BAD_STEP(POSENC_ERR_WORKSPACE, step.cache_type = POSENC_BF16);

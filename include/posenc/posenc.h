@@ -37,8 +37,9 @@
  *     to 64 KB of stack. Objects are immutable. posenc_*_free takes NULL.
  *   - Calls expect round to nearest without flush to zero.
  *   - Time depends on data only with denormals on some CPUs, and in posenc_top_k.
- *   - Inputs, outputs and scratch must not overlap ("apart") unless a call allows it: checked for views. **Arrays must
- *     be as long as their counts say: not seen.**
+ *   - Inputs, outputs and scratch must not overlap ("apart") unless a call allows it: checked for views. **Not
+ *     seen: arrays shorter than their counts; positions, lengths, pages, keys and masks of other tokens; ropes, tables,
+ *     partitions and tensors of another call; work left out or done twice; memory shared by threads.**
  */
 #ifndef POSENC_POSENC_H
 #define POSENC_POSENC_H

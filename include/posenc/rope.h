@@ -221,8 +221,8 @@ static inline posenc_rope_tensor posenc_rope_tensor_of(posenc_view x, posenc_vie
 }
 
 /** Rotates tensors in one pass, by positions, or by table if positions is NULL. Staged heads (hadamard, norms,
- * quantised y): head_dim up to POSENC_MAX_HEAD_DIM. row = token * (heads of all tensors) + head. Outputs must not
- * overlap other tensors (not checked). Tokens of one cache row belong in one thread. */
+ * quantised y): head_dim up to POSENC_MAX_HEAD_DIM. row = token * (heads of all tensors) + head. **Outputs over
+ * other tensors: not seen.** Tokens of one cache row belong in one thread. */
 POSENC_API posenc_status posenc_rope_apply_tensors(const posenc_rope *rope, const posenc_rope_tensor *tensors,
                                                    int64_t n_tensors, const int32_t *positions,
                                                    const posenc_rope_table *table, posenc_direction direction,

@@ -64,7 +64,8 @@ typedef struct posenc_rope_scaling {
     double long_mscale;  /**< and with long_factors; both or neither */
     double attn_factor;  /**< factor on the magnitude, default 1; LONGROPE: the magnitude */
 
-    /** n_rot/2 divisors, or NULL; they must live until posenc_rope_create returns. */
+    /** n_rot/2 divisors, or NULL; they must live until posenc_rope_create returns. **Llama 3's rope_freqs of GGUF are
+     * scaled: with NONE, not LLAMA3.** */
     const double *freq_factors;
     const float *freq_factors_f32; /**< or these */
     const double *short_factors, *long_factors;

@@ -41,18 +41,20 @@ typedef struct posenc_step {
     posenc_attention_math math;
 } posenc_step;
 
-/** Rotates q, writes rotated k, and v, to the cache: share of thread ith of nth (POSENC_ERR_ROWS); ith = nth:
- * only checks. q, k, v and caches are apart. */
+#define POSENC_STEP_CHECK (-1) /**< ith: only checks the arguments */
+
+/** Rotates q, writes rotated k, and v, to the cache: share of thread ith, 0 .. nth - 1 (POSENC_ERR_ROWS). q, k, v and
+ * caches are apart. */
 POSENC_API posenc_status posenc_step_append(const posenc_step *step, int64_t ith, int64_t nth);
 
-/** Writes out: share of thread ith of nth, once all have appended (a barrier); ith = nth: only checks. scratch:
+/** Writes out: share of thread ith of nth, **once all have appended (a barrier): not seen**. scratch:
  * posenc_attention_workspace_bytes(head_dim, head_dim) of this thread. */
 POSENC_API posenc_status posenc_step_attend(const posenc_step *step, void *scratch, size_t scratch_bytes, int64_t ith,
                                             int64_t nth);
 
 /** Checks, appends and attends, by one thread. */
 static inline posenc_status posenc_step_run(const posenc_step *step, void *scratch, size_t scratch_bytes) {
-    posenc_status status = posenc_step_attend(step, scratch, scratch_bytes, 1, 1);
+    posenc_status status = posenc_step_attend(step, scratch, scratch_bytes, POSENC_STEP_CHECK, 1);
     if (status == POSENC_OK)
         status = posenc_step_append(step, 0, 1);
     return status == POSENC_OK ? posenc_step_attend(step, scratch, scratch_bytes, 0, 1) : status;

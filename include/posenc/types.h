@@ -138,8 +138,11 @@ static inline posenc_range posenc_range_all(void) {
     return rows;
 }
 
-/** Share of thread ith (0 .. nth - 1) of nth in n rows. */
+/** Share of thread ith of nth in n rows; one that calls refuse if ith is not 0 .. nth - 1. */
 static inline posenc_range posenc_range_of_thread(int64_t n, int64_t ith, int64_t nth) {
+    posenc_range none = {-1, -1};
+    if (ith < 0 || ith >= nth)
+        return none;
     posenc_range rows = {n * ith / nth, n * (ith + 1) / nth};
     return rows;
 }

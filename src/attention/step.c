@@ -161,12 +161,12 @@ static posenc_status check_attention(const posenc_step *step) {
     return posenc_check_attention_args(&args, &scores);
 }
 
-/* Share ith of nth of n, which is empty for ith = nth. */
+/* Share ith of nth of n, which is empty for POSENC_STEP_CHECK. */
 static posenc_status share_of(int64_t n, int64_t ith, int64_t nth, posenc_range *share) {
-    if (ith < 0 || nth < 1 || ith > nth || nth > (int64_t)1 << 16)
-        return posenc_refuse(POSENC_ERR_ROWS, "ith is %lld and nth %lld, but 0 .. nth, and 1 .. 65536, are wanted",
+    if (ith < POSENC_STEP_CHECK || nth < 1 || ith >= nth || nth > (int64_t)1 << 16)
+        return posenc_refuse(POSENC_ERR_ROWS, "ith is %lld and nth %lld, but 0 .. nth - 1, and 1 .. 65536, are wanted",
                              (long long)ith, (long long)nth);
-    *share = ith == nth ? (posenc_range){n, n} : posenc_range_of_thread(n, ith, nth);
+    *share = ith == POSENC_STEP_CHECK ? (posenc_range){n, n} : posenc_range_of_thread(n, ith, nth);
     return POSENC_OK;
 }
 
