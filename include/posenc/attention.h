@@ -100,9 +100,8 @@ static inline posenc_attention_args posenc_attention_args_of(const posenc_score_
  *     bias.tensor -inf between unmasked keys      finite v, and a score that is not NaN
  *     bool_mask, tree, given positions, lists     finite v; likewise in panels of listed blocks
  *
- * Key blocks (512 keys) and panels (32) that a work unit's queries all have masked are not read. **Not seen: heads and
- * tokens swapped where counts are equal, another type of memory, nb[2] or nb[3] in elements, query_start forgotten for
- * a whole cache. posenc_step (step.h) avoids the first and last.** */
+ * Key blocks (512 keys) and panels (32) that a work unit's queries all have masked are not read. **Not seen: a
+ * view unlike its memory (posenc_view); query_start forgotten for a whole cache, avoided by posenc_step (step.h).** */
 POSENC_API posenc_status posenc_attention_run(const posenc_attention_args *args, void *scratch, size_t scratch_bytes,
                                               posenc_range units);
 

@@ -140,6 +140,8 @@ POSENC_API double posenc_rope_magnitude(const posenc_rope *rope);
  *                 {positions, POSENC_COORD_I64, 0, n_tokens} for position_ids [n_batch][n_tokens]
  *     y           heads, any type or blocks; the view of x, or apart (other channels are copied)
  *
+ * **Not seen: a view unlike its memory (posenc_view).**
+ *
  * Quantised y has the bytes of ggml's quantize_row_*_ref; a block with a value that is not finite reads as NaN.
  * Quantised heads: head_dim up to POSENC_MAX_HEAD_DIM, of blocks a multiple of 32; n_rot <= 256. POSENC_SHIFT in place
  * shifts a quantised K cache: heads shifted by 0 keep their bytes, others are rounded once more. */

@@ -115,7 +115,8 @@ static inline posenc_score_params posenc_score_params_of(float scale, posenc_mas
 
 /** Computes y_j = exp(l_j - max l) / sum exp(l - max l), 0 for masked keys. x, y: scores, any type, the same view or
  * apart. Probabilities below FLT_MIN are 0. A NaN or +inf logit makes the unmasked
- * entries of its row NaN. Keys masked by position, lengths, documents or block_mask are not read. */
+ * entries of its row NaN. Keys masked by position, lengths, documents or block_mask are not read. **Not seen: a view
+ * unlike its memory (posenc_view).** */
 POSENC_API posenc_status posenc_softmax(const posenc_score_params *params, const posenc_view *x, const posenc_view *y,
                                         posenc_range rows);
 

@@ -93,8 +93,9 @@ typedef enum posenc_dtype {
 #define POSENC_MAX_HEAD_DIM 1024
 
 /** Tensor view: extents ne[] and strides nb[] in bytes, innermost first, as in ggml. Strides are multiples of nb[0],
- * the element size, and at least a row's bytes: padded, permuted, negative; of inputs also 0 (broadcast). Extents,
- * whatever the memory layout, and rows; a call's rows are those of its output unless it says otherwise:
+ * the element size, and at least a row's bytes: padded, permuted, negative; of inputs also 0 (broadcast). **Not seen:
+ * memory of another order (heads and tokens swapped) or type, a stride in elements.** Extents, whatever the memory
+ * layout, and rows; a call's rows are those of its output unless it says otherwise:
  *
  *     heads       [head_dim, n_heads, n_tokens, n_batch]   row = (batch * n_tokens + token) * n_heads + head
  *     scores      [n_k, n_q, n_heads, n_batch]             row = (batch * n_heads + head) * n_q + query

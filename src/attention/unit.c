@@ -50,10 +50,11 @@ static int64_t heads_together(const posenc_attention_call *call, int64_t batch, 
     return posenc_attention_heads_with_one_list(call, batch, kv_head, n);
 }
 
-/* Units of one KV head that are computed together. In float32 they share the packing of keys. By twos, prompts take
- * 0.96 to 0.99 times as long, and 0.85 where memory is slow (AMD Zen 3); by threes 0.97 to 0.98 of that (AVX-512, Intel
- * Emerald Rapids); by sixes as long as by twos: their scores do not fit in its second cache of 2 MB. A block mask has
- * them by twos: three hold more queries whose lists differ, and a tenth of blocks takes 1.03 times as long. */
+/* Units of one KV head that are computed together, from number of_head on: one but in float32, where they share the
+ * packing of keys by threes. By twos, prompts take 0.96 to 0.99 times as long, and 0.85 where memory is slow (AMD
+ * Zen 3); by threes 0.97 to 0.98 of that (AVX-512, Intel Emerald Rapids); by sixes as long as by twos: their scores do
+ * not fit in its second cache of 2 MB. A block mask has them by twos: three hold more queries whose lists differ, and a
+ * tenth of blocks takes 1.03 times as long. */
 static int64_t units_together(const posenc_attention_call *call, int64_t of_head, int64_t per_head, int64_t most) {
     if (call->steps.multiply != posenc_attention_multiply_floats)
         return 1;

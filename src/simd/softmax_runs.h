@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Visible keys of a row as runs of steps of 32 keys, and the canonical sum over their lanes. Needs: vec.h.
- * Used by: softmax_logits, softmax_passes, softmax_backward. */
+ * Used by: softmax_blocks, softmax_logits, softmax_passes, softmax_backward. */
 #ifndef POSENC_SIMD_SOFTMAX_RUNS_H
 #define POSENC_SIMD_SOFTMAX_RUNS_H
 
