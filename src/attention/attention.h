@@ -160,7 +160,8 @@ posenc_attention_unit posenc_attention_unit_at(const posenc_attention_call *call
 int64_t posenc_attention_heads_with_one_list(const posenc_attention_call *call, int64_t batch, int64_t kv_head,
                                              int64_t n);
 
-/* 1 if the heads of a token lie side by side, as engines append them to a cache. (unit.c) */
+/* 1 if a token's heads, with gaps or without, come before the next token's, as engines append them to a cache.
+ * (unit.c) */
 int posenc_attention_has_whole_tokens(const posenc_view *x);
 
 /* Query, head and sequence of a pair. Inlined: a place that is returned in memory is read by wider loads than it is

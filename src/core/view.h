@@ -36,7 +36,7 @@ posenc_status posenc_check_output_f32(const posenc_view *view);
 int posenc_same_rows(const posenc_view *x, const posenc_view *y);
 int posenc_same_extents(const posenc_view *x, const posenc_view *y);
 
-/* 1 if both are the same elements in the same order, whatever they are. */
+/* 1 if both have the same memory, type and extents, and the same strides where an extent is above 1. */
 int posenc_same_view(const posenc_view *x, const posenc_view *y);
 
 /* x and y, both checked: same extents, and the same view or no common byte. */

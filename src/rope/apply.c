@@ -375,7 +375,8 @@ static int64_t heads_per_token(const posenc_rope_tensor *tensors, int64_t n_tens
     return sum;
 }
 
-/* Heads first .. end - 1 of one token, counted through all tensors. */
+/* Heads first .. end - 1 of one token, counted through all tensors. n_wanted: tokens from this one on, it included,
+ * whose rows of cos and sin will be asked for. */
 static void do_token(const walk *w, const posenc_rope_tensor *tensors, int64_t n_tensors, int64_t token, int64_t first,
                      int64_t end, int64_t n_wanted) {
     int64_t base = 0;
